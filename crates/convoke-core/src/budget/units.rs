@@ -1,0 +1,58 @@
+//! Amounts by counter.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+/// How many of what: amounts by the name of their counter, each name once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Units(Vec<(Cow<'static, str>, u64)>);
+
+impl Units {
+    /// Nothing.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// So many calls of a model or a tool.
+    pub fn calls(amount: u64) -> Self {
+        Self::none().with("calls", amount)
+    }
+
+    /// So many tokens.
+    pub fn tokens(amount: u64) -> Self {
+        Self::none().with("tokens", amount)
+    }
+
+    /// So many steps.
+    pub fn steps(amount: u64) -> Self {
+        Self::none().with("steps", amount)
+    }
+
+    /// So much money, in millionths of the host's currency.
+    pub fn cost(micros: u64) -> Self {
+        Self::none().with("cost", micros)
+    }
+
+    /// Adds an amount; a second one of the same name adds up.
+    #[must_use]
+    pub fn with(mut self, counter: impl Into<Cow<'static, str>>, amount: u64) -> Self {
+        let counter = counter.into();
+        match self.0.iter_mut().find(|(name, _)| *name == counter) {
+            Some((_, sum)) => *sum = sum.saturating_add(amount),
+            None => self.0.push((counter, amount)),
+        }
+        self
+    }
+
+    /// The amount of a counter; 0 where it is not named.
+    pub fn get(&self, counter: &str) -> u64 {
+        self.iter().find(|(name, _)| *name == counter).map_or(0, |(_, amount)| amount)
+    }
+
+    /// The names and amounts, in the order of naming.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.0.iter().map(|(name, amount)| (&**name, *amount))
+    }
+}

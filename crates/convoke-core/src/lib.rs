@@ -1,0 +1,60 @@
+//! The words that every crate of Convoke shares: ids, agents, tasks, messages, errors and budgets.
+//!
+//! A [`TaskRequest`] says what is to be done and what skills that takes; an [`AgentDescriptor`] says who can do what;
+//! an executor answers with a [`TaskOutcome`] or an [`ExecutorError`]; the caller gets a [`TaskReport`] that says who
+//! did it, how it ended and what came out. A [`Budget`] is reserved before money is spent.
+//!
+//! ```
+//! use convoke_core::{AgentDescriptor, TaskOutcome, TaskRequest};
+//!
+//! let reviewer = AgentDescriptor::new("reviewer").with_skill("review");
+//! let request = TaskRequest::new("Draft text").requiring("review");
+//! let outcome = TaskOutcome::completed("two typos in line 3");
+//! assert_eq!(outcome.output().text, "two typos in line 3");
+//! ```
+//!
+//! This crate spawns nothing, does no I/O, reads no clock and holds no registry; it depends on no runtime.
+//!
+//! | where | what |
+//! |---|---|
+//! | `id`, `derived`, `task_ids` | ids: checked, derived from each other, generated |
+//! | `agent` | who an agent is: descriptor, skills |
+//! | `request`, `outcome`, `resume`, `report` | a task from its request to its report |
+//! | `status`, `code`, `error` | the state machine of a task, the error codes, the errors |
+//! | `message`, `artifact` | what is said and what is kept |
+//! | `budget` | counters that are reserved before they are spent |
+
+mod agent;
+mod artifact;
+mod budget;
+mod code;
+mod derived;
+mod error;
+mod id;
+mod message;
+mod outcome;
+mod report;
+mod request;
+mod resume;
+mod status;
+mod task_ids;
+
+pub use agent::{AgentDescriptor, Metadata, Skill, SkillOrigin};
+pub use artifact::Artifact;
+pub use budget::{
+    AnyLedger, Budget, BudgetBuilder, BudgetError, BudgetLedger, BudgetUsage, LedgerError, Reservation, Units,
+};
+pub use code::ErrorCode;
+pub use derived::{AttemptPart, derived_id};
+pub use error::{ExecutorError, TaskError};
+pub use id::{
+    AgentId, ArtifactId, CallId, IdError, IdProblem, MAX_ID_BYTES, MessageId, PlanId, SessionId, SkillId,
+    StepId, TaskId,
+};
+pub use message::{Message, Role, json_size};
+pub use outcome::{TaskOutcome, TaskOutput};
+pub use report::{NotCompleted, Pause, TaskReport, Timing};
+pub use request::{CapacityPolicy, RequestDefect, Resume, TaskRequest};
+pub use resume::ResumeToken;
+pub use status::TaskStatus;
+pub use task_ids::IdGenerator;

@@ -1,0 +1,31 @@
+//! Resume tokens: what a paused task needs to go on.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What an executor needs to go on after a pause; the session keeps it, and gives it back once, with the answer.
+///
+/// The version is the executor's own, so that a newer executor can tell an older token from its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResumeToken {
+    version: u32,
+    state: Value,
+}
+
+impl ResumeToken {
+    /// A token of the executor's format `version` that holds `state`.
+    pub fn new(version: u32, state: impl Into<Value>) -> Self {
+        Self { version, state: state.into() }
+    }
+
+    /// The executor's format version.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// What the executor put in.
+    pub fn state(&self) -> &Value {
+        &self.state
+    }
+}

@@ -1,0 +1,1 @@
+//! The public behaviour of the words.

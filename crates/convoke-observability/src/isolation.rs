@@ -1,0 +1,69 @@
+//! Calling what belongs to others, so that its failure stays its own.
+
+use std::{
+    any::Any,
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use crate::{Event, EventSink, SinkError};
+
+/// How a call into foreign code failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure<E> {
+    /// It returned an error.
+    #[error("call returned an error")]
+    Returned(#[source] E),
+    /// It panicked.
+    #[error("call panicked")]
+    Panicked {
+        /// What the panic said. It may quote anything, so it is for the host alone and belongs in no event.
+        detail: Option<String>,
+    },
+}
+
+/// Calls `call`, and turns a panic into a failure.
+///
+/// For a runtime that calls an observer of its own kind. Where panics abort the process, there is nothing to isolate.
+///
+/// # Errors
+///
+/// The error that `call` returned, or that it panicked.
+///
+/// ```
+/// use convoke_observability::{Failure, call_isolated};
+///
+/// assert!(call_isolated(|| Ok::<_, String>(())).is_ok());
+/// assert!(matches!(call_isolated(|| Err("full")), Err(Failure::Returned("full"))));
+/// assert!(matches!(call_isolated::<String>(|| panic!("bad state")), Err(Failure::Panicked { .. })));
+/// ```
+pub fn call_isolated<E>(call: impl FnOnce() -> Result<(), E>) -> Result<(), Failure<E>> {
+    // Whatever the call left in disorder is its owner's; nothing of ours goes in but shared references.
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(Failure::Returned(error)),
+        Err(payload) => Err(Failure::Panicked { detail: detail(payload) }),
+    }
+}
+
+/// Publishes one event, and turns an error or a panic of the sink into a failure for the runtime to count.
+///
+/// # Errors
+///
+/// The error that the sink returned, or that it panicked.
+pub fn publish_isolated(sink: &(impl EventSink + ?Sized), event: &Event) -> Result<(), Failure<SinkError>> {
+    call_isolated(|| sink.publish(event))
+}
+
+fn detail(payload: Box<dyn Any + Send>) -> Option<String> {
+    let payload = match payload.downcast::<String>() {
+        Ok(text) => return Some(*text),
+        Err(payload) => payload,
+    };
+    let text = payload.downcast_ref::<&'static str>().map(|text| (*text).to_owned());
+    // A payload's own destructor may panic; what that throws is leaked, so that it cannot panic in turn.
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        mem::forget(second);
+    }
+    text
+}

@@ -1,0 +1,161 @@
+//! What an executor is given beside the request.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use convoke_core::{AgentId, Budget, TaskId, TaskReport};
+use convoke_session::SessionHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Progress, TaskDriver, progress::ProgressSender};
+
+/// What an executor is given beside the request: the session, the deadline, a cancellation token and a budget.
+///
+/// Cloning it is cheap. A test builds one with [`ExecutionContext::new`].
+#[derive(Clone)]
+pub struct ExecutionContext {
+    session: SessionHandle,
+    cancellation: CancellationToken,
+    deadline: Option<Instant>,
+    agent: AgentId,
+    previous: Option<Arc<TaskReport>>,
+    budget: Option<Budget>,
+    progress: Option<Arc<ProgressSender>>,
+}
+
+impl ExecutionContext {
+    /// A context for the attempt that `session` belongs to, without a deadline, a budget or a reader of its progress.
+    ///
+    /// ```
+    /// use convoke_core::{AgentId, Message, SessionId, TaskId, TaskRequest};
+    /// use convoke_registry::{AgentExecutor, ExecutionContext, FunctionExecutor};
+    /// use convoke_session::{Attempt, LateWriteHook, Session};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let session = Session::new(SessionId::new("test")?);
+    /// let mut admission = session.admit(Attempt::new(TaskId::new("draft")?).with_message(Message::user("hi")))?;
+    /// let agent = AgentId::new("echo")?;
+    /// let handle = admission.start(&agent, LateWriteHook::none());
+    ///
+    /// let echo = FunctionExecutor::new(|request, _ctx| async move { Ok(request.input) });
+    /// let outcome = echo.execute(TaskRequest::new("hi"), ExecutionContext::new(agent, handle)).await;
+    /// assert_eq!(outcome.unwrap().output().text, "hi");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn new(agent: AgentId, session: SessionHandle) -> Self {
+        Self {
+            session,
+            cancellation: CancellationToken::new(),
+            deadline: None,
+            agent,
+            previous: None,
+            budget: None,
+            progress: None,
+        }
+    }
+
+    /// Sets the token that asks the work to stop.
+    #[must_use]
+    pub fn with_cancellation(mut self, token: CancellationToken) -> Self {
+        self.cancellation = token;
+        self
+    }
+
+    /// Sets when the work is asked to stop.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Option<Instant>) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Sets the last report of the same task.
+    #[must_use]
+    pub fn with_previous(mut self, report: Option<Arc<TaskReport>>) -> Self {
+        self.previous = report;
+        self
+    }
+
+    /// Sets what the work may spend.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Option<Budget>) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Sends progress to the updates of the handle that `driver` belongs to.
+    #[must_use]
+    pub fn with_updates_of(mut self, driver: &mut TaskDriver) -> Self {
+        self.progress = driver.take_progress();
+        self
+    }
+
+    /// The session, as this attempt may use it.
+    pub fn session(&self) -> &SessionHandle {
+        &self.session
+    }
+
+    /// Signalled when the work is to stop: the caller gave up, or the deadline has passed.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.cancellation
+    }
+
+    /// Whether the work is to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancellation.is_cancelled()
+    }
+
+    /// When the work is asked to stop, on tokio's clock; `None` means never.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// How long until the work is asked to stop; zero from then on, `None` where there is no deadline.
+    pub fn remaining_time(&self) -> Option<Duration> {
+        Some(self.deadline?.saturating_duration_since(Instant::now()))
+    }
+
+    /// The agent that this work is done as.
+    pub fn agent(&self) -> &AgentId {
+        &self.agent
+    }
+
+    /// The task.
+    pub fn task(&self) -> &TaskId {
+        self.session.task()
+    }
+
+    /// Which execution of the task this is, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.session.attempt()
+    }
+
+    /// The last report of the same task, from its second attempt on.
+    pub fn previous(&self) -> Option<&TaskReport> {
+        self.previous.as_deref()
+    }
+
+    /// What the work may spend; `None` where the host set no budget.
+    pub fn budget(&self) -> Option<&Budget> {
+        self.budget.as_ref()
+    }
+
+    /// Says how far the work is. Costs nothing where nobody listens; never waits.
+    pub fn emit(&self, progress: impl Into<Progress>) {
+        if let Some(sender) = &self.progress {
+            sender.send(progress.into());
+        }
+    }
+}
+
+impl fmt::Debug for ExecutionContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExecutionContext")
+            .field("agent", &self.agent)
+            .field("task", self.task())
+            .field("attempt", &self.attempt())
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,230 @@
+//! Demands: the requirements in use, each with the agents that meet it and have a free unit, best first.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use convoke_core::SkillId;
+use slotmap::SlotMap;
+
+use super::{AgentKey, DemandKey, QueueKey, load::Load};
+
+/// How many requirements of two or more skills are kept ready while nobody waits for them.
+///
+/// Each one costs a set entry per agent that meets it, at every grant and release of that agent; a host that makes up
+/// new requirements for ever must not make dispatch slower for ever.
+pub(super) const IDLE_DEMANDS: usize = 1_024;
+
+/// A requirement in use: all these skills, or none for any agent.
+#[derive(Debug, Default)]
+pub(super) struct Demand {
+    /// Sorted, each once.
+    skills: Vec<SkillId>,
+    /// The agents that have all the skills.
+    pub(super) matching: usize,
+    /// Those of them that are available.
+    pub(super) available: usize,
+    /// Those of them that have a free unit.
+    pub(super) free: BTreeSet<Load>,
+    /// Who waits, a queue per pool and policy.
+    pub(super) queues: Vec<QueueKey>,
+    last_used: u64,
+}
+
+#[derive(Debug, Default)]
+struct SkillEntry {
+    agents: HashSet<AgentKey>,
+    demands: Vec<DemandKey>,
+    /// The demand for this skill alone, the common case, found without building a list.
+    alone: Option<DemandKey>,
+}
+
+/// The requirements in use, found by their skills.
+#[derive(Debug, Default)]
+pub(super) struct Demands {
+    all: SlotMap<DemandKey, Demand>,
+    skills: HashMap<SkillId, SkillEntry>,
+    several: HashMap<Vec<SkillId>, DemandKey>,
+    any: Option<DemandKey>,
+    uses: u64,
+}
+
+/// An agent as the index of demands sees it.
+pub(super) struct Candidate<'a> {
+    pub(super) key: AgentKey,
+    pub(super) skills: &'a HashSet<SkillId>,
+    pub(super) available: bool,
+    /// Its place among the agents with a free unit, if it is available and has one.
+    pub(super) free: Option<Load>,
+}
+
+impl Demands {
+    pub(super) fn get(&self, key: DemandKey) -> Option<&Demand> {
+        self.all.get(key)
+    }
+
+    pub(super) fn get_mut(&mut self, key: DemandKey) -> Option<&mut Demand> {
+        self.all.get_mut(key)
+    }
+
+    /// The demand for `skills` if it is in use.
+    pub(super) fn find(&mut self, skills: &[SkillId]) -> Option<DemandKey> {
+        self.uses += 1;
+        let uses = self.uses;
+        let key = match skills {
+            [] => self.any,
+            [skill] => self.skills.get(skill)?.alone,
+            _ => self.several.get(&sorted(skills)).copied(),
+        }?;
+        if let Some(demand) = self.all.get_mut(key) {
+            demand.last_used = uses;
+        }
+        Some(key)
+    }
+
+    /// The agents that have all of `skills`, found through the rarest of them; `None` means every agent.
+    pub(super) fn matching(
+        &self,
+        skills: &[SkillId],
+        has_all: impl Fn(AgentKey) -> bool,
+    ) -> Option<Vec<AgentKey>> {
+        if skills.is_empty() {
+            return None;
+        }
+        let rarest = skills
+            .iter()
+            .map(|skill| self.skills.get(skill).map(|entry| &entry.agents))
+            .min_by_key(|agents| agents.map_or(0, HashSet::len))
+            .flatten();
+        Some(
+            rarest.map_or_else(Vec::new, |agents| {
+                agents.iter().copied().filter(|&agent| has_all(agent)).collect()
+            }),
+        )
+    }
+
+    /// Puts a demand for `skills` in use. The caller has found the agents that meet it, and lists it with them.
+    pub(super) fn insert<'a>(
+        &mut self,
+        skills: &[SkillId],
+        agents: impl IntoIterator<Item = Candidate<'a>>,
+    ) -> DemandKey {
+        let skills = sorted(skills);
+        self.uses += 1;
+        let mut demand = Demand { skills: skills.clone(), last_used: self.uses, ..Demand::default() };
+        for agent in agents {
+            demand.add(&agent);
+        }
+        let key = self.all.insert(demand);
+        for skill in &skills {
+            self.skills.entry(skill.clone()).or_default().demands.push(key);
+        }
+        match skills.as_slice() {
+            [] => self.any = Some(key),
+            [skill] => self.skills.entry(skill.clone()).or_default().alone = Some(key),
+            _ => {
+                self.several.insert(skills, key);
+            }
+        }
+        key
+    }
+
+    /// The requirement of several skills that was asked for the longest time ago, if too many are kept and nobody
+    /// waits for it.
+    pub(super) fn surplus(&self) -> Option<DemandKey> {
+        if self.several.len() <= IDLE_DEMANDS {
+            return None;
+        }
+        let idle = |key: &&DemandKey| self.all.get(**key).is_some_and(|demand| demand.queues.is_empty());
+        self.several
+            .values()
+            .filter(idle)
+            .min_by_key(|key| self.all.get(**key).map(|demand| demand.last_used))
+            .copied()
+    }
+
+    /// Takes a demand out of use.
+    pub(super) fn remove(&mut self, key: DemandKey) {
+        let Some(demand) = self.all.remove(key) else { return };
+        for skill in &demand.skills {
+            let Some(entry) = self.skills.get_mut(skill) else { continue };
+            entry.demands.retain(|&other| other != key);
+            if entry.alone == Some(key) {
+                entry.alone = None;
+            }
+            if entry.agents.is_empty() && entry.demands.is_empty() {
+                self.skills.remove(skill);
+            }
+        }
+        if demand.skills.is_empty() {
+            self.any = None;
+        }
+        self.several.remove(&demand.skills);
+    }
+
+    /// Adds a new agent to the index; returns the demands that it meets.
+    pub(super) fn add_agent(&mut self, agent: &Candidate<'_>) -> Vec<DemandKey> {
+        let mut met: Vec<DemandKey> = self.any.into_iter().collect();
+        for skill in agent.skills {
+            let entry = self.skills.entry(skill.clone()).or_default();
+            entry.agents.insert(agent.key);
+            for &key in &entry.demands {
+                let Some(demand) = self.all.get(key) else { continue };
+                // A demand of several skills is met through its first skill only, so that it is counted once.
+                if demand.skills.first() == Some(skill)
+                    && demand.skills.iter().all(|one| agent.skills.contains(one))
+                {
+                    met.push(key);
+                }
+            }
+        }
+        for &key in &met {
+            if let Some(demand) = self.all.get_mut(key) {
+                demand.add(agent);
+            }
+        }
+        met
+    }
+
+    /// Takes an agent out of the index; the demands that it met keep their queues.
+    pub(super) fn remove_agent(&mut self, agent: &Candidate<'_>, met: &[DemandKey]) {
+        for &key in met {
+            if let Some(demand) = self.all.get_mut(key) {
+                demand.matching -= 1;
+                demand.available -= usize::from(agent.available);
+                if let Some(load) = &agent.free {
+                    demand.free.remove(load);
+                }
+            }
+        }
+        for skill in agent.skills {
+            if let Some(entry) = self.skills.get_mut(skill) {
+                entry.agents.remove(&agent.key);
+                if entry.agents.is_empty() && entry.demands.is_empty() {
+                    self.skills.remove(skill);
+                }
+            }
+        }
+    }
+}
+
+impl Demand {
+    fn add(&mut self, agent: &Candidate<'_>) {
+        self.matching += 1;
+        self.available += usize::from(agent.available);
+        self.free.extend(agent.free.clone());
+    }
+
+    pub(super) fn skills(&self) -> &[SkillId] {
+        &self.skills
+    }
+
+    pub(super) fn is_idle_and_unmet(&self) -> bool {
+        self.matching == 0 && self.queues.is_empty()
+    }
+}
+
+fn sorted(skills: &[SkillId]) -> Vec<SkillId> {
+    let mut skills = skills.to_vec();
+    skills.sort_unstable();
+    skills.dedup();
+    skills
+}

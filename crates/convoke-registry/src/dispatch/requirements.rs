@@ -1,0 +1,70 @@
+//! Requirements as requests name them: put in use, found hopeless, taken out of use.
+
+use convoke_core::SkillId;
+
+use super::{DemandKey, Dispatch, Refusal};
+
+impl<W> Dispatch<W> {
+    /// The demand for these skills, put in use if it is not.
+    pub(super) fn demand(&mut self, skills: &[SkillId]) -> DemandKey {
+        if let Some(demand) = self.demands.find(skills) {
+            return demand;
+        }
+        let agents = &self.agents;
+        let has_all =
+            |key| agents.get(key).is_some_and(|agent| skills.iter().all(|one| agent.skills.contains(one)));
+        let keys = self.demands.matching(skills, has_all).unwrap_or_else(|| agents.keys().collect());
+        let candidates = keys.iter().filter_map(|&key| Some(agents.get(key)?.candidate(key)));
+        let demand = self.demands.insert(skills, candidates);
+        for key in keys {
+            if let Some(agent) = self.agents.get_mut(key) {
+                agent.demands.push(demand);
+            }
+        }
+        if let Some(surplus) = self.demands.surplus().filter(|&surplus| surplus != demand) {
+            self.retire(surplus);
+        }
+        demand
+    }
+
+    /// Why nobody can ever serve a demand as things stand, or `None`.
+    pub(super) fn refusal(&mut self, key: DemandKey) -> Option<Refusal> {
+        let demand = self.demands.get(key)?;
+        if demand.matching == 0 {
+            let skills = demand.skills().to_vec();
+            if demand.queues.is_empty() {
+                self.retire(key);
+            }
+            Some(Refusal::CapabilityNotFound { agent: None, skills })
+        } else if demand.available == 0 {
+            Some(Refusal::AgentUnavailable { agent: None })
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn retire(&mut self, key: DemandKey) {
+        if let Some(demand) = self.demands.get(key) {
+            let met = self
+                .demands
+                .matching(demand.skills(), |_| true)
+                .unwrap_or_else(|| self.agents.keys().collect());
+            for agent in met {
+                if let Some(agent) = self.agents.get_mut(agent) {
+                    agent.demands.retain(|&other| other != key);
+                }
+            }
+        }
+        self.demands.remove(key);
+    }
+
+    /// Refuses all who wait for a demand that nobody can serve any more.
+    pub(super) fn recheck(&mut self, demand: DemandKey) {
+        if let Some(refusal) = self.refusal(demand) {
+            let queues = self.demands.get(demand).map(|demand| demand.queues.clone()).unwrap_or_default();
+            for queue in queues {
+                self.refuse(queue, &refusal);
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Who can do what, who is free and who waits: agents, their executors, and the leases that bound their work.
+//!
+//! An [`AgentRegistry`] keeps agents by id. An [`AgentExecutor`] does an agent's work; a closure is enough
+//! ([`FunctionExecutor`]). A request for skills gets a [`Lease`]: a unit of one agent's capacity as an owned guard,
+//! which moves into the work and is free again when the work has really ended. A limit over all agents is a
+//! [`Slots`]: a lease acquired through it takes a slot in the same step, so that whoever waits holds neither.
+//!
+//! ```
+//! use convoke_core::{AgentDescriptor, SkillId};
+//! use convoke_registry::{AgentRegistry, FunctionExecutor, LeaseRequest};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let registry = AgentRegistry::new();
+//! let echo = FunctionExecutor::new(|request, _ctx| async move { Ok(request.input) });
+//! registry.add(AgentDescriptor::new("reviewer").with_skill("review"), echo)?;
+//!
+//! let review = [SkillId::new("review")?];
+//! let lease = registry.acquire(LeaseRequest::new(&review)).await?;
+//! assert_eq!(lease.agent().as_str(), "reviewer");
+//! assert_eq!(registry.list()[0].active, 1);
+//! drop(lease);
+//! assert_eq!(registry.list()[0].active, 0);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! This crate spawns no task and reads nothing of a session; it knows no plan. A runtime that admits, runs and settles
+//! tasks stands above it.
+//!
+//! | where | what |
+//! |---|---|
+//! | `dispatch` | the machine: who gets a lease and a slot, who waits, who is refused, and in which order |
+//! | `registry` | registration and its rules; the one lock around the machine |
+//! | `lease` | leases, slots, and waiting for both |
+//! | `executor`, `function`, `context`, `progress` | the contract of an executor, and what it is given |
+//! | `run_options`, `task_handle` | what a caller says about a run, and the handle of a task that runs on its own |
+
+mod context;
+mod dispatch;
+mod executor;
+mod function;
+mod lease;
+mod progress;
+mod registry;
+mod run_options;
+mod task_handle;
+
+pub use context::ExecutionContext;
+pub use dispatch::{Availability, Refusal};
+pub use executor::{AgentExecutor, AnyExecutor, ExecutorCapabilities};
+pub use function::FunctionExecutor;
+pub use lease::{Lease, LeaseBatch, LeaseMark, LeaseRequest, SlotUsage, Slots};
+pub use progress::{Progress, Updates};
+pub use registry::{AgentRegistry, AgentSnapshot, RegistryError};
+pub use run_options::{RunOptions, TeamError};
+pub use task_handle::{TaskDriver, TaskHandle};

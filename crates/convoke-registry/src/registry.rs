@@ -1,0 +1,359 @@
+//! The registry: agents by id, and the lock around the dispatch machine.
+
+use std::{collections::HashSet, fmt, sync::Arc};
+
+use convoke_core::{AgentDescriptor, AgentId, IdError, SkillId};
+use parking_lot::Mutex;
+use slotmap::SecondaryMap;
+
+use crate::{
+    AgentExecutor, AnyExecutor, Availability, ExecutorCapabilities, Lease, LeaseRequest, Refusal, Slots,
+    dispatch::{AgentKey, AgentLoad, Ask, Decision, Dispatch, Effect, LeaseKey, PoolKey, TicketKey},
+    lease::Waiter,
+};
+
+/// Why the registry refuses a change; nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegistryError {
+    /// The descriptor holds a bad id.
+    #[error(transparent)]
+    Id(#[from] IdError),
+    /// The id is taken.
+    #[error("agent `{agent}` is registered already; remove it first, or choose another id")]
+    Duplicate {
+        /// The agent.
+        agent: AgentId,
+    },
+    /// A skill is declared twice.
+    #[error("agent `{agent}` declares skill `{skill}` twice; declare it once")]
+    RepeatedSkill {
+        /// The agent.
+        agent: AgentId,
+        /// The skill.
+        skill: SkillId,
+    },
+    /// The agent could never work.
+    #[error("agent `{agent}` has `max_concurrency` 0; give it at least 1, or set it offline")]
+    ZeroConcurrency {
+        /// The agent.
+        agent: AgentId,
+    },
+    /// The executor works on one task at a time.
+    #[error(
+        "agent `{agent}` has `max_concurrency` {max_concurrency}, but its executor works on one task at a time"
+    )]
+    NotConcurrent {
+        /// The agent.
+        agent: AgentId,
+        /// What its descriptor asks for.
+        max_concurrency: u32,
+    },
+    /// The id is not registered.
+    #[error("agent `{agent}` is not registered")]
+    Unknown {
+        /// The id as given.
+        agent: String,
+    },
+    /// The agent has work under way.
+    #[error("agent `{agent}` holds {active} leases; set it draining, and remove it once they have ended")]
+    Busy {
+        /// The agent.
+        agent: AgentId,
+        /// How many leases it holds, detached work included.
+        active: u32,
+    },
+}
+
+/// An agent as it stands: what a registry knows of it at one moment.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct AgentSnapshot {
+    /// Who it is.
+    pub descriptor: Arc<AgentDescriptor>,
+    /// What its executor says about itself.
+    pub capabilities: ExecutorCapabilities,
+    /// Whether it takes new work.
+    pub availability: Availability,
+    /// The units of its capacity in use, detached work included.
+    pub active: u32,
+    /// Those of them held by work that nobody waits for any more.
+    pub detached: u32,
+    /// How many requests wait that it could serve.
+    pub waiting: usize,
+    /// Its place in the order of registration, from 0.
+    pub order: u64,
+}
+
+impl AgentSnapshot {
+    /// The units of its capacity that are free.
+    pub fn free(&self) -> u32 {
+        self.descriptor.max_concurrency.saturating_sub(self.active)
+    }
+}
+
+/// An agent as its leases hold it.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) descriptor: Arc<AgentDescriptor>,
+    pub(crate) executor: AnyExecutor,
+    pub(crate) capabilities: ExecutorCapabilities,
+    order: u64,
+}
+
+/// Agents with their executors, and who of them is free. Cloning shares it.
+///
+/// ```
+/// use convoke_core::AgentDescriptor;
+/// use convoke_registry::{AgentRegistry, Availability, FunctionExecutor};
+///
+/// # fn main() -> Result<(), convoke_registry::RegistryError> {
+/// let registry = AgentRegistry::new();
+/// registry.add(
+///     AgentDescriptor::new("reviewer").with_skill("review"),
+///     FunctionExecutor::new(|request, _ctx| async move { Ok(format!("read: {}", request.input)) }),
+/// )?;
+/// registry.set_availability("reviewer", Availability::Draining)?;
+/// assert_eq!(registry.list()[0].availability, Availability::Draining);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct AgentRegistry {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What registry, leases and waits share.
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    /// The pool of leases that take no slot: its limit is never reached.
+    pub(crate) unlimited: PoolKey,
+}
+
+struct State {
+    dispatch: Dispatch<Waiter>,
+    entries: SecondaryMap<AgentKey, Arc<Entry>>,
+    next_order: u64,
+}
+
+impl AgentRegistry {
+    /// A registry without agents.
+    pub fn new() -> Self {
+        let mut dispatch = Dispatch::new();
+        let unlimited = dispatch.open_pool(usize::MAX);
+        let state = State { dispatch, entries: SecondaryMap::new(), next_order: 0 };
+        Self { shared: Arc::new(Shared { state: Mutex::new(state), unlimited }) }
+    }
+
+    /// Registers an agent, available at once. Requests that wait and that it can serve are served.
+    ///
+    /// # Errors
+    ///
+    /// A bad or taken id, a bad or repeated skill, no capacity, or more of it than the executor can use; the registry is
+    /// as before.
+    pub fn add(
+        &self,
+        descriptor: AgentDescriptor,
+        executor: impl AgentExecutor,
+    ) -> Result<(), RegistryError> {
+        descriptor.check()?;
+        let agent = descriptor.id().clone();
+        let mut skills = HashSet::with_capacity(descriptor.skills.len());
+        for skill in &descriptor.skills {
+            if !skills.insert(skill.id.clone()) {
+                return Err(RegistryError::RepeatedSkill { agent, skill: skill.id.clone() });
+            }
+        }
+        let max_concurrency = descriptor.max_concurrency;
+        if max_concurrency == 0 {
+            return Err(RegistryError::ZeroConcurrency { agent });
+        }
+        let executor = AnyExecutor::new(executor);
+        let capabilities = executor.capabilities();
+        if max_concurrency > 1 && !capabilities.concurrent_execution {
+            return Err(RegistryError::NotConcurrent { agent, max_concurrency });
+        }
+        let descriptor = Arc::new(descriptor);
+        self.shared.change(|state| {
+            // Registering grants at once, and a grant needs the entry: the machine keeps the grant until we ask.
+            let Some(key) = state.dispatch.register(agent.clone(), skills, max_concurrency) else {
+                return Err(RegistryError::Duplicate { agent });
+            };
+            let order = state.next_order;
+            state.next_order += 1;
+            state.entries.insert(key, Arc::new(Entry { descriptor, executor, capabilities, order }));
+            Ok(())
+        })
+    }
+
+    /// Sets whether an agent takes new work; running leases are untouched. Requests that wait are served, or refused
+    /// where nobody is left for them.
+    ///
+    /// # Errors
+    ///
+    /// [`RegistryError::Unknown`].
+    pub fn set_availability(
+        &self,
+        agent: impl AsRef<str>,
+        availability: Availability,
+    ) -> Result<(), RegistryError> {
+        let agent = agent.as_ref();
+        self.shared.change(|state| {
+            let key = state.find(agent)?;
+            state.dispatch.set_availability(key, availability);
+            Ok(())
+        })
+    }
+
+    /// Removes an agent that has no work under way. Requests that wait for it alone are refused.
+    ///
+    /// # Errors
+    ///
+    /// [`RegistryError::Unknown`], or [`RegistryError::Busy`] while a lease lives.
+    pub fn remove(&self, agent: impl AsRef<str>) -> Result<(), RegistryError> {
+        let agent = agent.as_ref();
+        let entry = self.shared.change(|state| {
+            let key = state.find(agent)?;
+            if state.dispatch.remove(key) {
+                return Ok(state.entries.remove(key));
+            }
+            let active = state.dispatch.agent_load(key).map_or(0, |load| load.active);
+            Err(match state.entries.get(key) {
+                Some(entry) => RegistryError::Busy { agent: entry.descriptor.id().clone(), active },
+                None => RegistryError::Unknown { agent: agent.to_owned() },
+            })
+        })?;
+        // The executor is the host's code: it is dropped outside the lock.
+        drop(entry);
+        Ok(())
+    }
+
+    /// The agent with this id.
+    pub fn get(&self, agent: impl AsRef<str>) -> Option<AgentSnapshot> {
+        let state = self.shared.state.lock();
+        let key = state.dispatch.find(agent.as_ref())?;
+        state.snapshot(key)
+    }
+
+    /// All agents, by id.
+    pub fn list(&self) -> Vec<AgentSnapshot> {
+        let state = self.shared.state.lock();
+        let mut agents: Vec<_> = state.entries.keys().filter_map(|key| state.snapshot(key)).collect();
+        drop(state);
+        agents.sort_unstable_by(|one, other| one.descriptor.id().cmp(other.descriptor.id()));
+        agents
+    }
+
+    /// Takes a unit of an agent's capacity outside any limit of slots; waits for one where the request says so.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the wait and leaves no trace; a grant that crosses it goes back at once.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] says why nobody can serve the request.
+    pub async fn acquire(&self, request: LeaseRequest<'_>) -> Result<Lease, Refusal> {
+        crate::lease::acquire(&self.shared, self.shared.unlimited, request).await
+    }
+
+    /// A limit of `limit` slots: leases that are acquired through it take one each.
+    pub fn slots(&self, limit: usize) -> Slots {
+        let pool = self.shared.change(|state| state.dispatch.open_pool(limit));
+        Slots::new(Arc::clone(&self.shared), pool)
+    }
+}
+
+impl Default for AgentRegistry {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for AgentRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentRegistry").field("agents", &self.list()).finish()
+    }
+}
+
+impl State {
+    fn find(&self, agent: &str) -> Result<AgentKey, RegistryError> {
+        self.dispatch.find(agent).ok_or_else(|| RegistryError::Unknown { agent: agent.to_owned() })
+    }
+
+    fn snapshot(&self, key: AgentKey) -> Option<AgentSnapshot> {
+        let AgentLoad { availability, active, detached, waiting } = self.dispatch.agent_load(key)?;
+        let entry = self.entries.get(key)?;
+        Some(AgentSnapshot {
+            descriptor: Arc::clone(&entry.descriptor),
+            capabilities: entry.capabilities,
+            availability,
+            active,
+            detached,
+            waiting,
+            order: entry.order,
+        })
+    }
+}
+
+/// What a request gets at once.
+pub(crate) enum Requested {
+    Granted(Lease),
+    Queued(TicketKey),
+}
+
+/// What to tell a waiter, ready to be sent outside the lock.
+type Delivery = (Waiter, Result<Lease, Refusal>);
+
+impl Shared {
+    /// Calls the machine under the lock, then tells those who wait what came of it, outside the lock.
+    pub(crate) fn with_dispatch<T>(self: &Arc<Self>, call: impl FnOnce(&mut Dispatch<Waiter>) -> T) -> T {
+        self.change(|state| call(&mut state.dispatch))
+    }
+
+    /// Grants, queues or refuses a request; `waiter` is made only if it is queued.
+    pub(crate) fn request(
+        self: &Arc<Self>,
+        ask: Ask<'_>,
+        waiter: impl FnOnce() -> Waiter,
+    ) -> Result<Requested, Refusal> {
+        self.change(|state| match state.dispatch.request(ask, waiter)? {
+            Decision::Queued(ticket) => Ok(Requested::Queued(ticket)),
+            Decision::Granted(lease, agent) => match state.entries.get(agent) {
+                Some(entry) => Ok(Requested::Granted(Lease::new(Arc::clone(self), lease, Arc::clone(entry)))),
+                None => Err(Refusal::AgentUnavailable { agent: None }),
+            },
+        })
+    }
+
+    fn change<T>(self: &Arc<Self>, call: impl FnOnce(&mut State) -> T) -> T {
+        let (result, mut deliveries) = self.locked(call);
+        // A grant whose waiter is gone goes back, which may grant again: a loop, where dropping it would recurse.
+        while let Some((waiter, answer)) = deliveries.pop() {
+            if let Err(Ok(lease)) = waiter.tell(answer) {
+                deliveries.extend(self.locked(|state| state.dispatch.release(lease.into_key())).1);
+            }
+        }
+        result
+    }
+
+    fn locked<T>(self: &Arc<Self>, call: impl FnOnce(&mut State) -> T) -> (T, Vec<Delivery>) {
+        let mut state = self.state.lock();
+        let result = call(&mut state);
+        let effects = state.dispatch.take_effects();
+        let deliver = |effect| match effect {
+            Effect::Refused { waiter, refusal } => Some((waiter, Err(refusal))),
+            Effect::Granted { waiter, lease, agent } => {
+                let entry = Arc::clone(state.entries.get(agent)?);
+                Some((waiter, Ok(Lease::new(Arc::clone(self), lease, entry))))
+            }
+        };
+        let mut deliveries: Vec<_> = effects.into_iter().filter_map(deliver).collect();
+        deliveries.reverse();
+        (result, deliveries)
+    }
+
+    pub(crate) fn release(self: &Arc<Self>, lease: LeaseKey) {
+        self.with_dispatch(|dispatch| dispatch.release(lease));
+    }
+}

@@ -1,0 +1,155 @@
+//! The owner's side of an attempt, from its admission to its one settlement.
+
+use std::{fmt, sync::Arc};
+
+use convoke_core::{AgentId, ErrorCode, TaskError, TaskId, TaskReport, TaskStatus};
+
+use crate::{
+    LateWriteHook, Session, SessionHandle, SettleError,
+    attempt::AttemptKey,
+    machine::{Admitted, Settlement},
+};
+
+/// An attempt that was admitted: whoever owns this decides how it ends.
+///
+/// Dropped before it was [settled](Self::settle), it ends the attempt as [`Failed`](TaskStatus::Failed) with
+/// [`execution_failed`](ErrorCode::ExecutionFailed), so that the id is never stuck; where it had not started to go on
+/// from a pause, it puts the pause back.
+///
+/// ```
+/// use convoke_core::{AgentId, ErrorCode, Message, SessionId, TaskId, TaskReport, TaskStatus};
+/// use convoke_session::{Attempt, LateWriteHook, Session};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let session = Session::new(SessionId::new("release-7")?);
+/// let task = TaskId::new("notes")?;
+///
+/// drop(session.admit(Attempt::new(task.clone()))?);
+/// let mut admission = session.admit(Attempt::new(task.clone()))?;
+/// assert_eq!(admission.attempt(), 2);
+/// let previous = admission.previous().and_then(|report| report.error.clone());
+/// assert_eq!(previous.map(|error| error.code()), Some(ErrorCode::ExecutionFailed));
+///
+/// admission.start(&AgentId::new("writer")?, LateWriteHook::none());
+/// let report = TaskReport::new(task.clone(), session.id().clone(), TaskStatus::Completed);
+/// assert_eq!(admission.settle(report)?.attempt, 2);
+/// assert!(session.admit(Attempt::new(task)).is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "dropping an admission ends its attempt as failed"]
+pub struct Admission {
+    session: Session,
+    key: AttemptKey,
+    previous: Option<Arc<TaskReport>>,
+    required_agent: Option<AgentId>,
+    /// Who has the attempt, since it started.
+    agent: Option<AgentId>,
+    is_settled: bool,
+}
+
+impl Admission {
+    pub(crate) fn new(session: Session, task: TaskId, admitted: Admitted) -> Self {
+        let Admitted { attempt, previous, required_agent } = admitted;
+        let key = AttemptKey { task, attempt };
+        Self { session, key, previous, required_agent, agent: None, is_settled: false }
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The task.
+    pub fn task(&self) -> &TaskId {
+        &self.key.task
+    }
+
+    /// The number of this attempt, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.key.attempt
+    }
+
+    /// The last report of the task, of an earlier attempt.
+    pub fn previous(&self) -> Option<Arc<TaskReport>> {
+        self.previous.clone()
+    }
+
+    /// The agent that must have this attempt, because it answers the pause of that agent. The session does not dispatch:
+    /// who does must see to it.
+    pub fn required_agent(&self) -> Option<AgentId> {
+        self.required_agent.clone()
+    }
+
+    /// Begins the work: status working and the input messages, in one commit. `late` is told of what the executor
+    /// writes too late.
+    ///
+    /// Started again, it gives another handle for the agent that has the attempt and changes nothing; once settled, a
+    /// handle that is revoked.
+    pub fn start(&mut self, agent: &AgentId, late: LateWriteHook) -> SessionHandle {
+        let agent = self.agent.get_or_insert_with(|| agent.clone());
+        self.session.machine().start(&self.key, agent);
+        SessionHandle::new(self.session.clone(), self.key.clone(), agent.clone(), late)
+    }
+
+    /// Ends the attempt in one commit, and gives the report as it is kept.
+    ///
+    /// Completed and input required publish, in this order, what the executor staged, its answer (an empty text without
+    /// data leaves none), its further messages, and all artifacts. Any other status drops what was staged and keeps the
+    /// output in the report alone. In the same step the handles are revoked. The report's task, session, attempt and
+    /// agent are the session's own, and only an attempt that started can be detached. Where a report says
+    /// [detached](TaskReport::detached), the id is not admitted again until
+    /// [`Session::detached_ended`].
+    ///
+    /// An attempt that was to go on from a pause and has not started puts the pause back instead of its own status.
+    ///
+    /// # Errors
+    ///
+    /// [`SettleError`] gives the report back. Nothing was written, and the attempt is still open for another report.
+    pub fn settle(&mut self, mut report: TaskReport) -> Result<Arc<TaskReport>, SettleError> {
+        report.task = self.key.task.clone();
+        report.session = self.session.id().clone();
+        report.attempt = self.key.attempt;
+        report.agent.clone_from(&self.agent);
+        report.detached &= self.agent.is_some();
+        let report = Arc::new(report);
+
+        let settlement = Settlement::new(Arc::clone(&report));
+        let result = self.session.machine().settle(&self.key, settlement);
+        match result {
+            Ok(()) => {
+                self.is_settled = true;
+                Ok(report)
+            }
+            Err(problem) => Err(SettleError::new(problem, Arc::unwrap_or_clone(report))),
+        }
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        if self.is_settled {
+            return;
+        }
+        let AttemptKey { task, attempt } = &self.key;
+        let mut report = TaskReport::new(task.clone(), self.session.id().clone(), TaskStatus::Failed);
+        report.error = Some(TaskError::new(
+            ErrorCode::ExecutionFailed,
+            format!("attempt {attempt} of task `{task}` was given up before it ended; run the task again"),
+        ));
+        // A failed attempt publishes nothing, so nothing can refuse it.
+        let _ = self.settle(report);
+    }
+}
+
+impl fmt::Debug for Admission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admission")
+            .field("session", self.session.id())
+            .field("task", &self.key.task)
+            .field("attempt", &self.key.attempt)
+            .field("agent", &self.agent)
+            .field("is_settled", &self.is_settled)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,62 @@
+//! What is asked of a session when work is to begin.
+
+use convoke_core::{Message, Resume, TaskId};
+
+use crate::Author;
+
+/// One execution of a task that asks to be admitted.
+///
+/// ```
+/// use convoke_core::{Message, TaskId};
+/// use convoke_session::{Attempt, Author};
+///
+/// let attempt = Attempt::new(TaskId::new("draft")?).with_message(Message::user("write chapter 2"));
+/// assert_eq!(attempt.author, Author::Host);
+/// # Ok::<(), convoke_core::IdError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attempt {
+    /// The task.
+    pub task: TaskId,
+    /// What the executor is given; in the session from the start of the work on. The answer to a pause is one of them.
+    pub input: Vec<Message>,
+    /// The answer to a pause. The session checks its token; the answer itself counts only as part of `input`.
+    pub resume: Option<Resume>,
+    /// Who gives the input.
+    pub author: Author,
+}
+
+impl Attempt {
+    /// An attempt that the host asks for, without input.
+    pub fn new(task: TaskId) -> Self {
+        Self { task, input: Vec::new(), resume: None, author: Author::Host }
+    }
+
+    /// Adds to what the executor is given.
+    #[must_use]
+    pub fn with_message(mut self, message: Message) -> Self {
+        self.input.push(message);
+        self
+    }
+
+    /// Answers a pause.
+    #[must_use]
+    pub fn resuming(mut self, resume: Resume) -> Self {
+        self.resume = Some(resume);
+        self
+    }
+
+    /// Says who gives the input; the host unless set.
+    #[must_use]
+    pub fn by(mut self, author: Author) -> Self {
+        self.author = author;
+        self
+    }
+}
+
+/// An attempt that a session admitted, by name. The number fences it from every other of its task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AttemptKey {
+    pub(crate) task: TaskId,
+    pub(crate) attempt: u32,
+}

@@ -1,0 +1,104 @@
+//! Why an attempt was not admitted.
+
+use convoke_core::{ErrorCode, TaskError, TaskId, TaskStatus};
+
+use crate::SessionError;
+
+/// An attempt that the session did not admit; no record was touched.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdmissionError {
+    /// The task's status allows no further attempt.
+    #[error("task `{task}` is {status}; {}", way_out(*status))]
+    Status {
+        /// The task.
+        task: TaskId,
+        /// Its status.
+        status: TaskStatus,
+    },
+    /// Work of an earlier attempt still runs.
+    #[error(
+        "attempt {attempt} of task `{task}` was given up but its work still runs; try again when it has ended"
+    )]
+    StillDetached {
+        /// The task.
+        task: TaskId,
+        /// The attempt whose work runs.
+        attempt: u32,
+    },
+    /// The request answers a pause, and there is none.
+    #[error(
+        "task `{task}` is {}, so there is nothing to resume; send the request without `resume`",
+        status.map_or("not known here", TaskStatus::as_str)
+    )]
+    NotPaused {
+        /// The task.
+        task: TaskId,
+        /// Its status; `None` where the session does not know the task.
+        status: Option<TaskStatus>,
+    },
+    /// The task paused with a token, and the request carries none.
+    #[error("task `{task}` paused in attempt {attempt} with a resume token; send it back with the answer")]
+    TokenMissing {
+        /// The task.
+        task: TaskId,
+        /// The attempt that paused.
+        attempt: u32,
+    },
+    /// The request carries another token than the task paused with.
+    #[error(
+        "resume token is not the one that task `{task}` paused with in attempt {attempt}; take it from that report"
+    )]
+    TokenMismatch {
+        /// The task.
+        task: TaskId,
+        /// The attempt that paused.
+        attempt: u32,
+    },
+    /// The input does not fit into the session.
+    #[error("input of task `{task}` does not fit: {problem}")]
+    Input {
+        /// The task.
+        task: TaskId,
+        /// What is wrong with it: [`SessionError::Full`] or [`SessionError::TooLarge`].
+        problem: SessionError,
+    },
+}
+
+impl AdmissionError {
+    /// The machine-readable reason.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::StillDetached { .. } => ErrorCode::StillDetached,
+            Self::Input { problem: SessionError::Full { .. }, .. } => ErrorCode::SessionFull,
+            _ => ErrorCode::InvalidRequest,
+        }
+    }
+
+    /// The task.
+    pub fn task(&self) -> &TaskId {
+        match self {
+            Self::Status { task, .. }
+            | Self::StillDetached { task, .. }
+            | Self::NotPaused { task, .. }
+            | Self::TokenMissing { task, .. }
+            | Self::TokenMismatch { task, .. }
+            | Self::Input { task, .. } => task,
+        }
+    }
+}
+
+impl From<AdmissionError> for TaskError {
+    fn from(error: AdmissionError) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
+}
+
+/// What a caller can do about a task whose status allows no further attempt.
+fn way_out(status: TaskStatus) -> &'static str {
+    match status {
+        TaskStatus::Completed => "read its report, or give the request another id",
+        TaskStatus::TimedOut => "its work may have taken effect, so give the request another id",
+        _ => "wait for its report, or give the request another id",
+    }
+}

@@ -1,0 +1,117 @@
+//! Why an attempt was not settled.
+
+use std::fmt;
+
+use convoke_core::{ArtifactId, ErrorCode, TaskError, TaskId, TaskReport, TaskStatus};
+
+use crate::SessionError;
+
+/// A settlement that the session refused. Nothing was written; the report comes back.
+///
+/// Unless the attempt [has ended](SettleProblem::Ended), its admission is still open for another report: one that says
+/// [`Failed`](TaskStatus::Failed) with [this error](Self::to_task_error) is never refused for its output, which it
+/// keeps to itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SettleError {
+    problem: SettleProblem,
+    report: Box<TaskReport>,
+}
+
+/// What is wrong with a settlement.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettleProblem {
+    /// Two artifacts of one output have one id.
+    #[error(
+        "attempt {attempt} of task `{task}` gave artifact `{artifact}` more than once; name each differently"
+    )]
+    RepeatedArtifact {
+        /// The task.
+        task: TaskId,
+        /// The attempt.
+        attempt: u32,
+        /// The id.
+        artifact: ArtifactId,
+    },
+    /// The output does not fit into the session.
+    #[error("output of attempt {attempt} of task `{task}` does not fit: {problem}")]
+    Output {
+        /// The task.
+        task: TaskId,
+        /// The attempt.
+        attempt: u32,
+        /// What is wrong with it: [`SessionError::Full`] or [`SessionError::TooLarge`].
+        problem: SessionError,
+    },
+    /// The attempt cannot go from its status to that of the report.
+    #[error("attempt {attempt} of task `{task}` is {from} and cannot become {to}; {}", legal(*from))]
+    Transition {
+        /// The task.
+        task: TaskId,
+        /// The attempt.
+        attempt: u32,
+        /// Its status.
+        from: TaskStatus,
+        /// The status of the report.
+        to: TaskStatus,
+    },
+    /// The attempt was settled before.
+    #[error("attempt {attempt} of task `{task}` has already ended; its first report counts")]
+    Ended {
+        /// The task.
+        task: TaskId,
+        /// The attempt.
+        attempt: u32,
+    },
+}
+
+impl SettleError {
+    pub(crate) fn new(problem: SettleProblem, report: TaskReport) -> Self {
+        Self { problem, report: Box::new(report) }
+    }
+
+    /// What is wrong.
+    pub fn problem(&self) -> &SettleProblem {
+        &self.problem
+    }
+
+    /// The machine-readable reason: [`SessionFull`](ErrorCode::SessionFull) where there is no room, else
+    /// [`ContractViolation`](ErrorCode::ContractViolation).
+    pub fn code(&self) -> ErrorCode {
+        match &self.problem {
+            SettleProblem::Output { problem: SessionError::Full { .. }, .. } => ErrorCode::SessionFull,
+            _ => ErrorCode::ContractViolation,
+        }
+    }
+
+    /// The error as a report carries it.
+    pub fn to_task_error(&self) -> TaskError {
+        TaskError::new(self.code(), self.to_string())
+    }
+
+    /// The report that was refused.
+    pub fn report(&self) -> &TaskReport {
+        &self.report
+    }
+
+    /// The report that was refused, output and all.
+    pub fn into_report(self) -> TaskReport {
+        *self.report
+    }
+}
+
+impl fmt::Display for SettleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem.fmt(f)
+    }
+}
+
+impl std::error::Error for SettleError {}
+
+/// What an attempt may become instead.
+fn legal(from: TaskStatus) -> &'static str {
+    match from {
+        TaskStatus::Submitted => "start it first, or settle it as failed, blocked, cancelled or timed_out",
+        _ => "settle it with a status that is not active",
+    }
+}

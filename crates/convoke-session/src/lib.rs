@@ -1,0 +1,66 @@
+//! What a team of agents shares: messages, artifacts, shared state and the records of its tasks.
+//!
+//! A [`Session`] has one order for everything that is written to it, and a [`SessionSnapshot`] is one moment of that
+//! order: a value that costs the same whatever the size and that nothing done later changes. Work enters by
+//! [`Session::admit`], which gives an [`Admission`]; its executor writes through a [`SessionHandle`]; and
+//! [`Admission::settle`] ends the attempt in one commit, so that no reader ever sees a completed task without its
+//! output.
+//!
+//! ```
+//! use convoke_core::{AgentId, Message, SessionId, TaskId, TaskReport, TaskStatus};
+//! use convoke_session::{Attempt, LateWriteHook, Session};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let session = Session::new(SessionId::new("release-7")?);
+//! let task = TaskId::new("notes")?;
+//!
+//! let attempt = Attempt::new(task.clone()).with_message(Message::user("write the release notes"));
+//! let mut admission = session.admit(attempt)?;
+//! let handle = admission.start(&AgentId::new("writer")?, LateWriteHook::none());
+//! handle.post(Message::agent("found 14 changes"))?;
+//! let before = session.snapshot();
+//!
+//! let mut report = TaskReport::new(task.clone(), session.id().clone(), TaskStatus::Completed);
+//! report.output = Some("14 changes, none of them breaking".into());
+//! admission.settle(report)?;
+//!
+//! let texts: Vec<_> = session.snapshot().messages().map(|message| message.message.text.clone()).collect();
+//! assert_eq!(texts, ["write the release notes", "found 14 changes", "14 changes, none of them breaking"]);
+//! assert_eq!(before.messages().len(), 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! This crate runs nothing: it spawns nothing, does no I/O, reads no clock and depends on no runtime. A session lives
+//! in memory and ends with its last clone. It chooses no agent, it keeps no time, and its ids are no authorisation:
+//! whoever holds a [`Session`] may write as the host.
+//!
+//! | where | what |
+//! |---|---|
+//! | `session`, `snapshot` | the session, and one moment of it |
+//! | `attempt`, `admission`, `handle`, `late` | one execution of a task, from its admission to writes that come too late |
+//! | `stored` | what a session keeps: messages, artifacts, state entries, task records |
+//! | `limits` | how much a session takes, and how much is in it |
+//! | `error` | what a session refuses |
+//! | `machine` | all decisions, without lock, I/O or clock |
+
+mod admission;
+mod attempt;
+mod error;
+mod handle;
+mod late;
+mod limits;
+mod machine;
+mod session;
+mod snapshot;
+mod stored;
+
+pub use admission::Admission;
+pub use attempt::Attempt;
+pub use error::{AdmissionError, Oversized, SessionError, SettleError, SettleProblem};
+pub use handle::SessionHandle;
+pub use late::{LateWrite, LateWriteHook, LateWriteKind};
+pub use limits::{Limit, LimitKind, SessionLimits, SessionUsage};
+pub use session::Session;
+pub use snapshot::{SessionActivity, SessionSnapshot};
+pub use stored::{Author, Expected, SessionArtifact, SessionMessage, StateEntry, TaskRecord};

@@ -1,0 +1,137 @@
+//! All decisions of a session: a plain value whose methods check and change it, without lock, I/O or clock.
+//!
+//! Each method checks everything first and then changes everything, so that a refusal leaves no trace. What readers
+//! see is the [`State`]; what is accepted but not yet visible (input that waits for its start, staged output) is kept
+//! with its open attempt, and its room is set aside.
+
+mod admit;
+mod open;
+mod settle;
+mod shared;
+mod state;
+mod trim;
+
+use std::{collections::HashMap, sync::Arc};
+
+use convoke_core::{Message, MessageId, SessionId, TaskId, derived_id};
+use serde_json::Value;
+
+use crate::{
+    Author, Limit, LimitKind, Oversized, SessionActivity, SessionError, SessionLimits, SessionUsage,
+    attempt::AttemptKey,
+};
+
+pub(crate) use admit::Admitted;
+use open::OpenAttempt;
+pub(crate) use settle::Settlement;
+pub(crate) use shared::When;
+pub(crate) use state::State;
+
+/// Who asks for a write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Writer<'a> {
+    /// The owner of the session.
+    Host,
+    /// An attempt, as long as it is being worked on.
+    Attempt(&'a AttemptKey),
+}
+
+/// A session without its lock.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    limits: SessionLimits,
+    /// Shared with the snapshots; the next change makes its own copy where one still holds it.
+    state: Arc<State>,
+    /// The attempts that have not ended, at most one a task.
+    open: HashMap<TaskId, OpenAttempt>,
+    /// The room that the open attempts hold together.
+    reserved: SessionUsage,
+}
+
+impl Machine {
+    pub(crate) fn new(id: SessionId, limits: SessionLimits) -> Self {
+        Self {
+            limits,
+            state: Arc::new(State::new(id)),
+            open: HashMap::new(),
+            reserved: SessionUsage::default(),
+        }
+    }
+
+    pub(crate) fn limits(&self) -> SessionLimits {
+        self.limits
+    }
+
+    pub(crate) fn state(&self) -> &Arc<State> {
+        &self.state
+    }
+
+    pub(crate) fn activity(&self) -> SessionActivity {
+        self.state.activity
+    }
+
+    pub(crate) fn post(&mut self, message: Message) -> Result<MessageId, SessionError> {
+        let size = self.check_message(&message)?;
+        self.check_room(SessionUsage::default(), SessionUsage::message(size))?;
+        let state = self.commit();
+        let id = host_message_id(state.last_sequence + 1);
+        state.push_message(id.clone(), Author::Host, message);
+        Ok(id)
+    }
+
+    pub(crate) fn set_metadata(&mut self, key: &str, value: Value) -> Result<(), SessionError> {
+        if key.is_empty() {
+            return Err(SessionError::EmptyKey);
+        }
+        Arc::make_mut(&mut self.commit().metadata).insert(key.to_owned(), value);
+        Ok(())
+    }
+
+    /// The state as the next revision, ready to be changed.
+    fn commit(&mut self) -> &mut State {
+        let state = Arc::make_mut(&mut self.state);
+        state.revision += 1;
+        state
+    }
+
+    fn check_message(&self, message: &Message) -> Result<u64, SessionError> {
+        self.check_value(message.size(), || Oversized::Message)
+    }
+
+    fn check_value(&self, size: usize, what: impl FnOnce() -> Oversized) -> Result<u64, SessionError> {
+        let bytes = size as u64;
+        match self.limits.value_bytes {
+            Limit::Finite(limit) if bytes > limit => {
+                Err(SessionError::TooLarge { what: what(), bytes, limit })
+            }
+            _ => Ok(bytes),
+        }
+    }
+
+    /// Whether `needed` fits beside all that is there and set aside, once `freed` is gone.
+    fn check_room(&self, freed: SessionUsage, needed: SessionUsage) -> Result<(), SessionError> {
+        let taken = self.state.usage().plus(self.reserved).minus(freed);
+        let limits = &self.limits;
+        for (what, limit, taken, needed) in [
+            (LimitKind::Messages, limits.messages, taken.messages, needed.messages),
+            (LimitKind::Bytes, limits.bytes, taken.bytes, needed.bytes),
+            (LimitKind::Artifacts, limits.artifacts, taken.artifacts, needed.artifacts),
+        ] {
+            let Limit::Finite(limit) = limit else { continue };
+            let left = limit.saturating_sub(taken);
+            if needed > left {
+                return Err(SessionError::Full { session: self.state.id.clone(), what, limit, left, needed });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The id of a message of the host. It has two parts and no `~`, and a message of an attempt has three or more parts or
+/// a `~`: the two never meet, whatever a task is called.
+fn host_message_id(sequence: u64) -> MessageId {
+    match MessageId::new(derived_id(["host", &sequence.to_string()])) {
+        Ok(id) => id,
+        Err(error) => unreachable!("a word and a number are an id: {error}"),
+    }
+}

@@ -1,0 +1,160 @@
+//! Settlement: one commit that ends an attempt.
+
+use std::{collections::HashSet, sync::Arc};
+
+use convoke_core::{Artifact, AttemptPart, Message, MessageId, TaskOutput, TaskReport, TaskStatus};
+
+use super::{
+    Machine, State,
+    open::{OpenAttempt, Phase, Working, staged_message_id},
+};
+use crate::{
+    Author, Oversized, SessionArtifact, SessionError, SessionUsage, SettleProblem, TaskRecord,
+    attempt::AttemptKey,
+};
+
+/// A report with what its output publishes, copied before the lock is taken.
+#[derive(Debug)]
+pub(crate) struct Settlement {
+    report: Arc<TaskReport>,
+    answer: Option<Message>,
+    messages: Vec<Message>,
+    artifacts: Vec<Artifact>,
+}
+
+impl Settlement {
+    pub(crate) fn new(report: Arc<TaskReport>) -> Self {
+        let output = report.output.as_ref().filter(|_| publishes(report.status));
+        let answer = output.and_then(answer);
+        let messages = output.map_or_else(Vec::new, |output| output.messages.clone());
+        let artifacts = output.map_or_else(Vec::new, |output| output.artifacts.clone());
+        Self { report, answer, messages, artifacts }
+    }
+
+    fn messages(&self) -> impl Iterator<Item = &Message> {
+        self.answer.iter().chain(&self.messages)
+    }
+}
+
+/// Whether an attempt that ends so has its output in the session.
+fn publishes(status: TaskStatus) -> bool {
+    matches!(status, TaskStatus::Completed | TaskStatus::InputRequired)
+}
+
+/// The output message; an empty text without data leaves none.
+fn answer(output: &TaskOutput) -> Option<Message> {
+    if output.text.is_empty() && output.data.is_none() {
+        return None;
+    }
+    let mut message = Message::agent(output.text.clone());
+    message.data.clone_from(&output.data);
+    Some(message)
+}
+
+impl Machine {
+    pub(crate) fn settle(&mut self, key: &AttemptKey, settlement: Settlement) -> Result<(), SettleProblem> {
+        let AttemptKey { task, attempt } = key.clone();
+        let status = settlement.report.status;
+        let Some(open) = self.open_attempt(key) else {
+            return Err(SettleProblem::Ended { task, attempt });
+        };
+        let from = open.status();
+        // A settlement is an end, so a waiting attempt does not start by one.
+        if status.is_active() || !from.can_become(status) {
+            return Err(SettleProblem::Transition { task, attempt, from, to: status });
+        }
+        if let Phase::Working(working) = &open.phase
+            && publishes(status)
+        {
+            self.check_output(key, open.reserved, working, &settlement)?;
+        }
+        // Removing it revokes its handles.
+        let Some(OpenAttempt { reserved, phase, .. }) = self.open.remove(&task) else {
+            return Err(SettleProblem::Ended { task, attempt });
+        };
+        self.reserved = self.reserved.minus(reserved);
+
+        let state = self.commit();
+        let report = Arc::clone(&settlement.report);
+        let mut record =
+            TaskRecord { status, attempt, agent: None, detached: report.detached, report: Some(report) };
+        match phase {
+            Phase::Waiting(waiting) => {
+                if let Some(pause) = waiting.pause {
+                    record = TaskRecord { attempt, ..pause };
+                }
+            }
+            Phase::Working(working) => {
+                record.agent = Some(working.agent.clone());
+                if publishes(status) {
+                    publish(state, key, working, settlement);
+                }
+            }
+        }
+        state.put_record(task, record);
+        Ok(())
+    }
+
+    /// Whether staged and returned output can be published together.
+    fn check_output(
+        &self,
+        key: &AttemptKey,
+        reserved: SessionUsage,
+        working: &Working,
+        settlement: &Settlement,
+    ) -> Result<(), SettleProblem> {
+        let AttemptKey { task, attempt } = key;
+        let (mut freed, mut needed) = (reserved, SessionUsage::default());
+        let does_not_fit =
+            |problem: SessionError| SettleProblem::Output { task: task.clone(), attempt: *attempt, problem };
+
+        let mut ids = HashSet::new();
+        for artifact in working.artifacts.iter().chain(&settlement.artifacts) {
+            if !ids.insert(&artifact.id) {
+                let artifact = artifact.id.clone();
+                return Err(SettleProblem::RepeatedArtifact {
+                    task: task.clone(),
+                    attempt: *attempt,
+                    artifact,
+                });
+            }
+            let size = self
+                .check_value(artifact.size(), || Oversized::Artifact(artifact.id.clone()))
+                .map_err(does_not_fit)?;
+            freed = freed.plus(self.artifact_usage(task, artifact));
+            needed = needed.plus(SessionUsage::artifact(size));
+        }
+        let staged = working.messages.iter().map(|(_, message)| message);
+        for message in staged.chain(settlement.messages()) {
+            let size = self.check_message(message).map_err(does_not_fit)?;
+            needed = needed.plus(SessionUsage::message(size));
+        }
+        self.check_room(freed, needed).map_err(does_not_fit)
+    }
+}
+
+/// In the order in which it entered: what was staged during the work, then the answer, then what came with it.
+fn publish(state: &mut State, key: &AttemptKey, working: Working, settlement: Settlement) {
+    let AttemptKey { task, attempt } = key;
+    let author = Author::Agent(working.agent.clone());
+    let staged = working.messages.len();
+    for (id, message) in working.messages {
+        state.push_message(id, author.clone(), message);
+    }
+    if let Some(answer) = settlement.answer {
+        let id = MessageId::of_attempt(task, *attempt, AttemptPart::Output(0));
+        state.push_message(id, author.clone(), answer);
+    }
+    for (index, message) in settlement.messages.into_iter().enumerate() {
+        let id = staged_message_id(task, *attempt, staged + index);
+        state.push_message(id, author.clone(), message);
+    }
+    for artifact in working.artifacts.into_iter().chain(settlement.artifacts) {
+        state.put_artifact(SessionArtifact {
+            task: task.clone(),
+            attempt: *attempt,
+            agent: Some(working.agent.clone()),
+            artifact,
+        });
+    }
+}

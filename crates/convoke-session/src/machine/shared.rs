@@ -1,0 +1,68 @@
+//! Shared state: values by key, each with the revision that wrote it.
+
+use std::sync::Arc;
+
+use convoke_core::json_size;
+use serde_json::Value;
+
+use super::{Machine, Writer};
+use crate::{Expected, Oversized, SessionError, SessionUsage, StateEntry};
+
+/// On what a write depends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum When {
+    Always,
+    Found(Expected),
+}
+
+impl Machine {
+    pub(crate) fn set(
+        &mut self,
+        writer: Writer<'_>,
+        key: Arc<str>,
+        when: When,
+        value: Value,
+    ) -> Result<Arc<StateEntry>, SessionError> {
+        self.check_writer(writer)?;
+        if key.is_empty() {
+            return Err(SessionError::EmptyKey);
+        }
+        let bytes = self.check_value(json_size(&value), || Oversized::State(String::from(&*key)))?;
+        let found = self.state.shared.get(&*key);
+        let actual = Expected::of(found.map(Arc::as_ref));
+        match when {
+            When::Found(expected) if expected != actual => {
+                return Err(SessionError::Conflict { key: String::from(&*key), expected, actual });
+            }
+            _ => {}
+        }
+        let freed = found.map_or(0, |entry| entry_bytes(&key, &entry.value));
+        let needed = bytes + key.len() as u64;
+        self.check_room(SessionUsage::bytes(freed), SessionUsage::bytes(needed))?;
+
+        let state = self.commit();
+        let entry = Arc::new(StateEntry { value, revision: state.revision });
+        state.bytes = state.bytes - freed + needed;
+        state.shared.insert(key, Arc::clone(&entry));
+        Ok(entry)
+    }
+
+    /// Whether there was a value.
+    pub(crate) fn erase(&mut self, writer: Writer<'_>, key: &str) -> Result<bool, SessionError> {
+        self.check_writer(writer)?;
+        if key.is_empty() {
+            return Err(SessionError::EmptyKey);
+        }
+        let Some(freed) = self.state.shared.get(key).map(|entry| entry_bytes(key, &entry.value)) else {
+            return Ok(false);
+        };
+        let state = self.commit();
+        state.bytes -= freed;
+        state.shared.remove(key);
+        Ok(true)
+    }
+}
+
+fn entry_bytes(key: &str, value: &Value) -> u64 {
+    (key.len() + json_size(value)) as u64
+}

@@ -1,0 +1,43 @@
+//! Trimming: the oldest messages go, and a call never goes without its output.
+
+use std::{collections::HashSet, sync::Arc};
+
+use convoke_core::CallId;
+
+use super::Machine;
+use crate::SessionMessage;
+
+impl Machine {
+    /// Keeps the newest `keep` messages, and the older ones whose call one of those shares, or one that an open attempt
+    /// has yet to publish. Gives the number that went.
+    pub(crate) fn trim(&mut self, keep: usize) -> usize {
+        let candidates = self.state.messages.len().saturating_sub(keep);
+        let is_kept = {
+            let newest = self.state.messages.iter().skip(candidates).map(|message| &message.message);
+            let calls: HashSet<CallId> = newest
+                .chain(self.open.values().flat_map(super::OpenAttempt::messages))
+                .filter_map(|message| message.call.clone())
+                .collect();
+            move |message: &SessionMessage| {
+                message.message.call.as_ref().is_some_and(|call| calls.contains(call))
+            }
+        };
+        let kept_older = self.state.messages.iter().take(candidates).filter(|message| is_kept(message));
+        let kept_older: Vec<Arc<SessionMessage>> = kept_older.cloned().collect();
+        let cut = candidates - kept_older.len();
+        if cut == 0 {
+            return 0;
+        }
+
+        let state = self.commit();
+        for _ in 0..candidates {
+            let Some(message) = state.messages.pop_front() else { break };
+            state.bytes -= message.message.size() as u64;
+        }
+        for message in kept_older.into_iter().rev() {
+            state.bytes += message.message.size() as u64;
+            state.messages.push_front(message);
+        }
+        cut
+    }
+}

@@ -1,0 +1,260 @@
+//! The session: one lock around the machine, which is the order of everything.
+
+use std::{fmt, sync::Arc};
+
+use convoke_core::{Message, MessageId, SessionId, TaskId};
+use parking_lot::{Mutex, MutexGuard};
+use serde_json::Value;
+
+use crate::{
+    Admission, AdmissionError, Attempt, Expected, SessionActivity, SessionError, SessionLimits,
+    SessionSnapshot, StateEntry,
+    attempt::AttemptKey,
+    machine::{Machine, When, Writer},
+};
+
+/// What a team shares. A clone is the same session.
+///
+/// All that is written enters through one queue, which is the order of everything: of messages, of commits, of the end
+/// of an attempt and what comes too late for it. Reads take a [`snapshot`](Self::snapshot).
+///
+/// # Writes
+///
+/// A write returns a future and is visible to every reader when that resolves. The future does its work when it is first
+/// polled; dropped before, it does nothing.
+///
+/// ```
+/// use convoke_core::{Message, SessionId};
+/// use convoke_session::{Expected, Session};
+/// use serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let session = Session::new(SessionId::new("release-7")?);
+/// session.post(Message::user("the freeze is on Friday")).await?;
+///
+/// let revision = session.set("tests", json!({ "passed": 40 })).await?;
+/// session.compare_and_set("tests", Expected::Revision(revision), json!({ "passed": 41 })).await?;
+/// session.compare_and_set("tests", Expected::Revision(revision), json!(0)).await.unwrap_err();
+///
+/// let count = |value: Option<&serde_json::Value>| json!(value.and_then(|value| value.as_u64()).unwrap_or(0) + 1);
+/// assert_eq!(session.update("builds", count).await?.value, 1);
+/// assert_eq!(session.get("builds").map(|entry| entry.value), Some(json!(1)));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Session(Arc<Inner>);
+
+struct Inner {
+    id: SessionId,
+    machine: Mutex<Machine>,
+}
+
+impl Session {
+    /// An empty session with the default limits.
+    pub fn new(id: SessionId) -> Self {
+        Self::with_limits(id, SessionLimits::default())
+    }
+
+    /// An empty session.
+    pub fn with_limits(id: SessionId, limits: SessionLimits) -> Self {
+        let machine = Mutex::new(Machine::new(id.clone(), limits));
+        Self(Arc::new(Inner { id, machine }))
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &SessionId {
+        &self.0.id
+    }
+
+    /// How much it takes.
+    pub fn limits(&self) -> SessionLimits {
+        self.machine().limits()
+    }
+
+    /// This moment, as a value; in constant time and memory.
+    pub fn snapshot(&self) -> SessionSnapshot {
+        SessionSnapshot::new(Arc::clone(self.machine().state()))
+    }
+
+    /// What goes on in it.
+    pub fn activity(&self) -> SessionActivity {
+        self.machine().activity()
+    }
+
+    /// Whether no task is active, paused or detached.
+    pub fn is_idle(&self) -> bool {
+        self.activity().is_idle()
+    }
+
+    /// Admits the next attempt of a task.
+    ///
+    /// A task that is not known gets attempt 1; one that failed, was blocked or cancelled, or is paused, the next
+    /// number, which is never used again. Room for the input is set aside, so that
+    /// [`Admission::start`] cannot fail for lack of it; the messages appear when the work starts.
+    ///
+    /// A paused task that gave a resume token goes on only with that token, at [the same
+    /// agent](Admission::required_agent). One that gave none goes on with a plain request, at any agent, or with the
+    /// empty token (version 0, state `null`), at the same one. The token is consumed when the attempt starts; one that
+    /// ends before puts the pause back, so that the request can be sent again.
+    ///
+    /// # Errors
+    ///
+    /// [`AdmissionError`] says why not and what to do; no record was touched.
+    pub fn admit(&self, attempt: Attempt) -> Result<Admission, AdmissionError> {
+        let task = attempt.task.clone();
+        let admitted = self.machine().admit(attempt)?;
+        Ok(Admission::new(self.clone(), task, admitted))
+    }
+
+    /// Marks the end of work that went on after its attempt was settled as
+    /// [detached](convoke_core::TaskReport::detached), so that the id can be admitted again. Gives `false`, and changes
+    /// nothing, where no work of exactly this attempt is marked: after the first call, say.
+    pub fn detached_ended(&self, task: &TaskId, attempt: u32) -> bool {
+        self.machine().detached_ended(&AttemptKey { task: task.clone(), attempt })
+    }
+
+    /// Adds a message of the host, and gives its id.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Full`], [`SessionError::TooLarge`].
+    pub fn post(
+        &self,
+        message: Message,
+    ) -> impl Future<Output = Result<MessageId, SessionError>> + Send + use<> {
+        let session = self.clone();
+        async move { session.machine().post(message) }
+    }
+
+    /// Removes the oldest messages until `keep` are left, and gives the number that it removed.
+    ///
+    /// Messages of one [call](Message::call) go or stay together: one that shares its call with a message that stays,
+    /// or with one that an open attempt has yet to publish, stays too, above `keep`.
+    ///
+    /// # Errors
+    ///
+    /// None today; a session with a store may fail to write.
+    pub fn trim(&self, keep: usize) -> impl Future<Output = Result<usize, SessionError>> + Send + use<> {
+        let session = self.clone();
+        async move { Ok(session.machine().trim(keep)) }
+    }
+
+    /// Attaches a value to the session, in place of what the key had. Metadata counts toward no limit.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::EmptyKey`].
+    pub fn set_metadata(
+        &self,
+        key: &str,
+        value: Value,
+    ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
+        let (session, key) = (self.clone(), key.to_owned());
+        async move { session.machine().set_metadata(&key, value) }
+    }
+
+    /// The value of a key of the shared state.
+    pub fn get(&self, key: &str) -> Option<StateEntry> {
+        self.snapshot().state(key).cloned()
+    }
+
+    /// Writes a key of the shared state, whatever it holds, and gives the entry's revision.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::EmptyKey`], [`SessionError::TooLarge`], [`SessionError::Full`].
+    pub fn set(
+        &self,
+        key: &str,
+        value: Value,
+    ) -> impl Future<Output = Result<u64, SessionError>> + Send + use<> {
+        let (session, key) = (self.clone(), Arc::from(key));
+        async move {
+            let entry = session.machine().set(Writer::Host, key, When::Always, value)?;
+            Ok(entry.revision)
+        }
+    }
+
+    /// Removes a key of the shared state, and says whether it was there.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::EmptyKey`].
+    pub fn erase(&self, key: &str) -> impl Future<Output = Result<bool, SessionError>> + Send + use<> {
+        let (session, key) = (self.clone(), key.to_owned());
+        async move { session.machine().erase(Writer::Host, &key) }
+    }
+
+    /// Writes a key of the shared state if it holds what is expected, and gives the entry's revision.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Conflict`] says what it holds instead; else as [`set`](Self::set).
+    pub fn compare_and_set(
+        &self,
+        key: &str,
+        expected: Expected,
+        value: Value,
+    ) -> impl Future<Output = Result<u64, SessionError>> + Send + use<> {
+        let (session, key) = (self.clone(), Arc::from(key));
+        async move {
+            let entry = session.machine().set(Writer::Host, key, When::Found(expected), value)?;
+            Ok(entry.revision)
+        }
+    }
+
+    /// Makes a key's next value from its present one, and gives the new entry.
+    ///
+    /// `change` runs outside the lock, and again for each write that came in between.
+    ///
+    /// # Errors
+    ///
+    /// As [`set`](Self::set).
+    pub fn update<F>(
+        &self,
+        key: &str,
+        change: F,
+    ) -> impl Future<Output = Result<StateEntry, SessionError>> + Send + use<F>
+    where
+        F: FnMut(Option<&Value>) -> Value + Send,
+    {
+        let (session, key) = (self.clone(), Arc::<str>::from(key));
+        async move {
+            session.update_by(&key, change, |when, value| {
+                session.machine().set(Writer::Host, Arc::clone(&key), when, value)
+            })
+        }
+    }
+
+    /// Reads, changes and writes until nobody wrote in between.
+    pub(crate) fn update_by(
+        &self,
+        key: &str,
+        mut change: impl FnMut(Option<&Value>) -> Value,
+        mut write: impl FnMut(When, Value) -> Result<Arc<StateEntry>, SessionError>,
+    ) -> Result<StateEntry, SessionError> {
+        loop {
+            let snapshot = self.snapshot();
+            let found = snapshot.state(key);
+            let value = change(found.map(|entry| &entry.value));
+            match write(When::Found(Expected::of(found)), value) {
+                Ok(entry) => return Ok(StateEntry::clone(&entry)),
+                Err(SessionError::Conflict { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// No code of a caller may run while this is held.
+    pub(crate) fn machine(&self) -> MutexGuard<'_, Machine> {
+        self.0.machine.lock()
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("id", &self.0.id).finish_non_exhaustive()
+    }
+}

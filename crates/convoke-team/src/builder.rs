@@ -1,0 +1,151 @@
+//! How a runtime is set up.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use convoke_core::{Budget, IdGenerator};
+use convoke_observability::{AnySink, EventIds, EventSink};
+use convoke_registry::AgentRegistry;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    TeamObserver, TeamRuntime, TelemetryFailures, clock::Clock, execution::DEFAULT_GRACE, runtime::Shared,
+    sessions::Sessions, telemetry::Telemetry,
+};
+
+/// How many tasks run at a time unless a host says otherwise.
+const DEFAULT_MAX_PARALLEL_TASKS: usize = 4;
+
+/// Why a runtime cannot be set up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// Nothing could ever run.
+    #[error("`max_parallel_tasks` is 0; allow at least 1")]
+    NoSlots,
+    /// Everything would time out at once.
+    #[error("`default_task_timeout` is 0; leave it out for none")]
+    ZeroTimeout,
+}
+
+/// Sets up a [`TeamRuntime`].
+#[must_use = "a builder does nothing until `build`"]
+pub struct TeamRuntimeBuilder {
+    registry: AgentRegistry,
+    max_parallel_tasks: usize,
+    default_task_timeout: Option<Duration>,
+    grace: Duration,
+    observer: Option<Box<dyn TeamObserver>>,
+    sink: Option<AnySink>,
+    budget: Option<Budget>,
+    telemetry_failures: TelemetryFailures,
+    ids: IdGenerator,
+}
+
+impl TeamRuntimeBuilder {
+    pub(crate) fn new(registry: AgentRegistry) -> Self {
+        Self {
+            registry,
+            max_parallel_tasks: DEFAULT_MAX_PARALLEL_TASKS,
+            default_task_timeout: None,
+            grace: DEFAULT_GRACE,
+            observer: None,
+            sink: None,
+            budget: None,
+            telemetry_failures: TelemetryFailures::default(),
+            ids: IdGenerator::random(),
+        }
+    }
+
+    /// How many tasks run at a time, over all agents and however they were started. 4 unless set.
+    pub fn max_parallel_tasks(mut self, limit: usize) -> Self {
+        self.max_parallel_tasks = limit;
+        self
+    }
+
+    /// How long a task may wait and run together where neither its request nor its caller says so. None unless set.
+    pub fn default_task_timeout(mut self, timeout: Duration) -> Self {
+        self.default_task_timeout = Some(timeout);
+        self
+    }
+
+    /// How long work that was asked to stop has to answer before its caller gets the answer without it. 50 ms unless set.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Tells `observer` of everything that happens, in typed events. One observer; a later call replaces it.
+    pub fn observer(mut self, observer: impl TeamObserver) -> Self {
+        self.observer = Some(Box::new(observer));
+        self
+    }
+
+    /// Tells `sink` of everything that happens, in common events. One sink; several become one in a
+    /// [`FanOutSink`](convoke_observability::FanOutSink).
+    pub fn event_sink(mut self, sink: impl EventSink) -> Self {
+        self.sink = Some(AnySink::new(sink));
+        self
+    }
+
+    /// What all runs together may spend, where a caller sets no budget of its own.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// What a run does where an observer or a sink fails. Isolated and counted unless set.
+    pub fn telemetry_failures(mut self, failures: TelemetryFailures) -> Self {
+        self.telemetry_failures = failures;
+        self
+    }
+
+    /// Where generated ids come from: random unless set; seeded for tests and replays.
+    pub fn ids(mut self, ids: IdGenerator) -> Self {
+        self.ids = ids;
+        self
+    }
+
+    /// The runtime.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] where there are no slots or the default timeout is zero.
+    pub fn build(self) -> Result<TeamRuntime, BuildError> {
+        if self.max_parallel_tasks == 0 {
+            return Err(BuildError::NoSlots);
+        }
+        if self.default_task_timeout == Some(Duration::ZERO) {
+            return Err(BuildError::ZeroTimeout);
+        }
+        let clock = Arc::new(Clock::new());
+        let sink = self.sink.map(|sink| {
+            let runtime = self.ids.session(clock.unix_millis());
+            (sink, EventIds::new(runtime.as_str()))
+        });
+        Ok(TeamRuntime::new(Shared {
+            slots: self.registry.slots(self.max_parallel_tasks),
+            registry: self.registry,
+            sessions: Sessions::default(),
+            telemetry: Telemetry::new(self.observer, sink, Arc::clone(&clock)),
+            telemetry_failures: self.telemetry_failures,
+            ids: self.ids,
+            clock,
+            default_task_timeout: self.default_task_timeout,
+            grace: self.grace,
+            max_parallel_tasks: self.max_parallel_tasks,
+            budget: self.budget,
+            root: CancellationToken::new(),
+            detached: std::sync::atomic::AtomicUsize::new(0),
+        }))
+    }
+}
+
+impl fmt::Debug for TeamRuntimeBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TeamRuntimeBuilder")
+            .field("max_parallel_tasks", &self.max_parallel_tasks)
+            .field("default_task_timeout", &self.default_task_timeout)
+            .field("grace", &self.grace)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,153 @@
+//! What a runtime tells its observer: typed events, without content.
+
+use std::{borrow::Cow, error::Error, fmt, time::Duration};
+
+use convoke_core::{AgentId, ErrorCode, SessionId, TaskId, TaskStatus};
+
+/// What happened to a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum TeamEventKind {
+    /// The task was admitted.
+    Submitted,
+    /// An agent was chosen, and its lease and a slot were taken.
+    Selected,
+    /// The agent's executor is about to be called.
+    Started,
+    /// Ended well.
+    Completed,
+    /// Paused for an answer.
+    InputRequired,
+    /// Ended badly.
+    Failed,
+    /// Could not be done as things stand.
+    Blocked,
+    /// Stopped on request.
+    Cancelled,
+    /// Stopped by its deadline.
+    TimedOut,
+    /// Work that nobody waited for any more has ended, and its lease is free.
+    DetachedEnded,
+    /// Work that nobody waited for any more tried to write to the session, and was refused.
+    LateWriteRefused,
+}
+
+impl TeamEventKind {
+    /// The name in `snake_case`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Submitted => "submitted",
+            Self::Selected => "selected",
+            Self::Started => "started",
+            Self::Completed => "completed",
+            Self::InputRequired => "input_required",
+            Self::Failed => "failed",
+            Self::Blocked => "blocked",
+            Self::Cancelled => "cancelled",
+            Self::TimedOut => "timed_out",
+            Self::DetachedEnded => "detached_ended",
+            Self::LateWriteRefused => "late_write_refused",
+        }
+    }
+
+    /// The event that tells of an attempt's end with `status`.
+    pub(crate) fn of_end(status: TaskStatus) -> Self {
+        match status {
+            TaskStatus::Completed => Self::Completed,
+            TaskStatus::InputRequired => Self::InputRequired,
+            TaskStatus::Blocked => Self::Blocked,
+            TaskStatus::Cancelled => Self::Cancelled,
+            TaskStatus::TimedOut => Self::TimedOut,
+            TaskStatus::Failed | TaskStatus::Submitted | TaskStatus::Working => Self::Failed,
+        }
+    }
+}
+
+/// What happened to a task, when, and by whom.
+///
+/// It has no field for what the task is about: no input, no output, nothing that an executor, a panic or a provider
+/// said. [`text`](Self::text) is the SDK's own, or what an executor declared public.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TeamEvent {
+    /// What happened.
+    pub kind: TeamEventKind,
+    /// The session of the task.
+    pub session: SessionId,
+    /// The task.
+    pub task: TaskId,
+    /// Which execution of the task; 0 where nothing was admitted.
+    pub attempt: u32,
+    /// The agent, once one is chosen.
+    pub agent: Option<AgentId>,
+    /// The trace that the request belongs to.
+    pub trace_id: Option<String>,
+    /// Where the task stands after this.
+    pub status: TaskStatus,
+    /// Why it did not complete.
+    pub code: Option<ErrorCode>,
+    /// The same for a person.
+    pub text: Option<Cow<'static, str>>,
+    /// How long since the first poll of the run.
+    pub elapsed: Duration,
+}
+
+/// Takes the events of a runtime.
+///
+/// # Contract
+///
+/// - Called outside all locks, on the task that the event is about; in order for one task, concurrently for several.
+/// - It must not block: the task waits for it. A sink that may block goes behind a bounded async sink.
+///
+/// # Errors
+///
+/// Counted into the report, or returned to the caller where the runtime is built to
+/// [`Propagate`](crate::TelemetryFailures::Propagate).
+///
+/// # Panics
+///
+/// Taken as errors.
+pub trait TeamObserver: Send + Sync + 'static {
+    /// Takes one event.
+    ///
+    /// # Errors
+    ///
+    /// Whatever kept the observer from taking it.
+    fn observe(&self, event: &TeamEvent) -> Result<(), ObserverError>;
+}
+
+impl<F> TeamObserver for F
+where
+    F: Fn(&TeamEvent) -> Result<(), ObserverError> + Send + Sync + 'static,
+{
+    fn observe(&self, event: &TeamEvent) -> Result<(), ObserverError> {
+        self(event)
+    }
+}
+
+/// Why an observer did not take an event. Any error becomes one by `?`.
+pub struct ObserverError(Box<dyn Error + Send + Sync>);
+
+impl ObserverError {
+    /// An error with a text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into().into())
+    }
+
+    /// The cause.
+    pub fn as_error(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.0
+    }
+}
+
+impl<E: Error + Send + Sync + 'static> From<E> for ObserverError {
+    fn from(error: E) -> Self {
+        Self(Box::new(error))
+    }
+}
+
+impl fmt::Debug for ObserverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}

@@ -1,0 +1,149 @@
+//! The task on which an executor runs, from its call to the moment at which it has really ended.
+
+use std::{
+    any::Any,
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, atomic::Ordering},
+};
+
+use convoke_core::{ErrorCode, ExecutorError, TaskError, TaskOutcome, TaskRequest};
+use convoke_registry::{AgentExecutor, ExecutionContext, Lease};
+use convoke_session::Session;
+use futures_util::FutureExt as _;
+use tokio::{
+    sync::oneshot,
+    time::{Duration, Instant},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    TeamEventKind,
+    ending::{End, Ending, StopCause},
+    runtime::Shared,
+    telemetry::Subject,
+};
+
+/// What the work said, and when.
+pub(crate) struct WorkEnd {
+    pub(crate) said: Result<TaskOutcome, TaskError>,
+    pub(crate) asked_to_stop: Option<StopCause>,
+    pub(crate) at: Instant,
+}
+
+/// One call of an executor. It owns the lease: capacity follows the work, not the answer to the caller.
+pub(crate) struct Execution {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) lease: Lease,
+    pub(crate) request: TaskRequest,
+    pub(crate) ctx: ExecutionContext,
+    pub(crate) ending: Arc<Ending>,
+    pub(crate) end: oneshot::Sender<WorkEnd>,
+    pub(crate) after: AfterAbandonment,
+}
+
+/// What is left to do when detached work ends.
+pub(crate) struct AfterAbandonment {
+    /// Resolves once the driver has settled the attempt, or is gone.
+    pub(crate) settled: oneshot::Receiver<()>,
+    pub(crate) session: Session,
+    pub(crate) subject: Subject,
+    pub(crate) started: Instant,
+    /// Whether the session ends with its last work.
+    pub(crate) implicit_session: bool,
+}
+
+impl Execution {
+    /// Runs the work to its end, whenever that is.
+    pub(crate) async fn run(self) {
+        let Self { shared, lease, request, ctx, ending, end, after } = self;
+        let abort = lease.capabilities().abort_on_cancel.then(|| ctx.cancellation().clone());
+        let said = work(&lease, request, ctx, abort).await;
+        let decided = ending.end();
+        let at = Instant::now();
+        // Before anybody can see the end, so that a follow-up finds the place free. The lease may hold the last copy of a
+        // removed agent's executor, whose destructor is the host's code.
+        isolated(|| drop(lease));
+        match decided {
+            End::Ended(asked_to_stop) => {
+                // Fails where the driver is gone, which is where the tokio runtime ends.
+                let _ = end.send(WorkEnd { said, asked_to_stop, at });
+            }
+            End::Abandoned => after.run(&shared).await,
+        }
+    }
+}
+
+impl AfterAbandonment {
+    async fn run(self, shared: &Shared) {
+        let Self { settled, session, subject, started, implicit_session } = self;
+        // Either way there is nothing more to wait for.
+        let _ = settled.await;
+        let status = session.snapshot().task(&subject.task).map(|record| record.status);
+        session.detached_ended(&subject.task, subject.attempt);
+        shared.detached.fetch_sub(1, Ordering::Relaxed);
+        if implicit_session {
+            shared.sessions.remove_if_idle(session.id());
+        }
+        if let Some(status) = status {
+            shared.telemetry.tell(TeamEventKind::DetachedEnded, &subject, status, None, started.elapsed());
+        }
+    }
+}
+
+/// Calls the executor; a panic, also of its destructors, becomes an error. With `abort` its future is dropped at its first
+/// yield after the signal.
+async fn work(
+    lease: &Lease,
+    request: TaskRequest,
+    ctx: ExecutionContext,
+    abort: Option<CancellationToken>,
+) -> Result<TaskOutcome, TaskError> {
+    let executor = lease.executor();
+    let said = AssertUnwindSafe(async {
+        let work = executor.execute(request, ctx);
+        let said = match abort {
+            None => work.await,
+            Some(token) => tokio::select! {
+                biased;
+                () = token.cancelled() => Err(ExecutorError::cancelled()),
+                said = work => said,
+            },
+        };
+        // Here, since the error's text is made by the host's code, which may panic as well.
+        said.map_err(ExecutorError::into_task_error)
+    })
+    .catch_unwind()
+    .await;
+    said.unwrap_or_else(|payload| {
+        let error = TaskError::new(
+            ErrorCode::ExecutorPanicked,
+            format!("executor of agent `{}` panicked", lease.agent()),
+        );
+        Err(match panic_text(payload) {
+            Some(text) => error.with_detail(text),
+            None => error,
+        })
+    })
+}
+
+/// What a panic said. Its payload is the host's, and may panic when it is dropped.
+fn panic_text(payload: Box<dyn Any + Send>) -> Option<String> {
+    let text = payload
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| payload.downcast_ref::<&'static str>().map(|text| (*text).to_owned()));
+    isolated(|| drop(payload));
+    text
+}
+
+/// Runs the host's code where a panic has nowhere to go.
+fn isolated(call: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
+        // Dropping what was thrown could throw again.
+        mem::forget(payload);
+    }
+}
+
+/// How long the driver waits after a stop for the work to end by itself.
+pub(crate) const DEFAULT_GRACE: Duration = Duration::from_millis(50);

@@ -1,0 +1,64 @@
+//! The team runtime: tasks on agents, under deadlines, capacity leases and one limit, each settled once.
+//!
+//! A [`TeamRuntime`] takes a request, admits it to its session, waits for an agent that has the skills and a free place,
+//! calls the agent's executor on a task of its own, and settles the attempt in one commit. "The caller has its answer"
+//! and "the work has ended" are two events: a deadline or a cancellation answers the caller promptly, while the lease,
+//! the slot and the record stay held until the work has really ended.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use convoke_core::{AgentDescriptor, TaskRequest, TaskStatus};
+//! use convoke_registry::{AgentRegistry, FunctionExecutor};
+//! use convoke_team::TeamRuntime;
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let registry = AgentRegistry::new();
+//! registry.add(
+//!     AgentDescriptor::new("slow"),
+//!     FunctionExecutor::new(|_request, _ctx| async {
+//!         tokio::time::sleep(Duration::from_secs(60)).await;
+//!         Ok("done")
+//!     }),
+//! )?;
+//! let team = TeamRuntime::builder(registry).build()?;
+//! let report = team.run(TaskRequest::new("hurry").with_timeout(Duration::from_secs(1))).await?;
+//!
+//! assert_eq!(report.status, TaskStatus::TimedOut);
+//! assert!(report.detached, "the agent did not heed the stop");
+//! assert_eq!(team.stats().detached, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It knows no plan, no vote and no model, and it makes no identities, permissions, durable queues or distributed locks.
+//!
+//! | where | what |
+//! |---|---|
+//! | `runtime`, `builder` | what a host calls |
+//! | `attempt` | the driver of one attempt: admission, dispatch, work, settlement |
+//! | `ending` | the one compare-and-set of an attempt: who decides how it ended |
+//! | `execution` | the task that an executor runs on, to its real end |
+//! | `outcome` | what a report says about an end: pure |
+//! | `parallel` | many tasks in one line |
+//! | `sessions` | the sessions of a runtime |
+//! | `event`, `telemetry` | what is told, and how a failing observer is kept from the work |
+
+mod attempt;
+mod builder;
+mod clock;
+mod ending;
+mod event;
+mod execution;
+mod outcome;
+mod parallel;
+mod runtime;
+mod sessions;
+mod telemetry;
+
+pub use builder::{BuildError, TeamRuntimeBuilder};
+pub use event::{ObserverError, TeamEvent, TeamEventKind, TeamObserver};
+pub use runtime::{TeamRuntime, TeamStats};
+pub use sessions::SessionsError;
+pub use telemetry::TelemetryFailures;

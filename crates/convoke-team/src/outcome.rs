@@ -1,0 +1,86 @@
+//! What a report says about an attempt's end: pure, from how the work ended and why it was stopped.
+
+use convoke_core::{AgentId, ErrorCode, Pause, TaskError, TaskOutcome, TaskOutput, TaskStatus};
+
+use crate::ending::StopCause;
+
+/// How an attempt ended, as its report says it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Conclusion {
+    pub(crate) status: TaskStatus,
+    pub(crate) output: Option<TaskOutput>,
+    pub(crate) pause: Option<Pause>,
+    pub(crate) error: Option<TaskError>,
+}
+
+impl Conclusion {
+    pub(crate) fn of_error(error: TaskError) -> Self {
+        Self { status: error.code().status(), output: None, pause: None, error: Some(error) }
+    }
+
+    /// A stop before the work began, or one that the work did not heed.
+    pub(crate) fn of_stop(cause: StopCause, while_doing: &'static str) -> Self {
+        Self::of_error(match cause {
+            StopCause::Cancelled => {
+                TaskError::new(ErrorCode::Cancelled, format!("task was cancelled {while_doing}"))
+            }
+            StopCause::Deadline => {
+                TaskError::new(ErrorCode::TimedOut, format!("deadline passed {while_doing}; allow more time"))
+            }
+        })
+    }
+
+    /// The work's own word. Where it says that it stopped because it was asked to, the cause says what that makes of it;
+    /// every other word is kept, also after a stop.
+    pub(crate) fn of_work(
+        agent: &AgentId,
+        said: Result<TaskOutcome, TaskError>,
+        asked_to_stop: Option<StopCause>,
+    ) -> Self {
+        match said {
+            Ok(TaskOutcome::Completed(output)) => {
+                Self { status: TaskStatus::Completed, output: Some(output), pause: None, error: None }
+            }
+            Ok(TaskOutcome::InputRequired { prompt, request, resume, output }) => Self {
+                status: TaskStatus::InputRequired,
+                output: Some(output),
+                pause: Some(Pause::new(prompt, request, resume)),
+                error: None,
+            },
+            Ok(TaskOutcome::Blocked { reason, output }) => {
+                let text = format!("agent `{agent}` cannot do it as things stand");
+                Self::with_output(TaskError::new(ErrorCode::AgentBlocked, text).with_detail(reason), output)
+            }
+            Ok(TaskOutcome::TimedOut { output }) => {
+                let text = format!("agent `{agent}` ran out of time by its own clock");
+                Self::with_output(TaskError::new(ErrorCode::TimedOut, text), output)
+            }
+            Ok(TaskOutcome::Cancelled { output }) => {
+                let mut stopped = Self::stopped(agent, asked_to_stop);
+                stopped.output = Some(output);
+                stopped
+            }
+            Err(error) if error.code() == ErrorCode::Cancelled && asked_to_stop.is_some() => {
+                Self::stopped(agent, asked_to_stop)
+            }
+            Err(error) => Self::of_error(error),
+        }
+    }
+
+    fn stopped(agent: &AgentId, asked_to_stop: Option<StopCause>) -> Self {
+        match asked_to_stop {
+            Some(cause) => Self::of_stop(cause, "while the agent worked"),
+            None => Self::of_error(TaskError::new(
+                ErrorCode::Cancelled,
+                format!("agent `{agent}` stopped although nobody asked it to"),
+            )),
+        }
+    }
+
+    fn with_output(error: TaskError, output: TaskOutput) -> Self {
+        Self { output: Some(output), ..Self::of_error(error) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

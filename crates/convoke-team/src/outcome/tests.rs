@@ -1,0 +1,46 @@
+//! Each word of an executor, without a stop and after one of either cause.
+
+use convoke_core::ExecutorError;
+
+use super::*;
+
+fn check(
+    said: Result<TaskOutcome, ExecutorError>,
+    asked: Option<StopCause>,
+    expected: (TaskStatus, Option<ErrorCode>),
+) {
+    let said = said.map_err(ExecutorError::into_task_error);
+    let concluded = Conclusion::of_work(&AgentId::new("a").unwrap(), said.clone(), asked);
+    let code = concluded.error.as_ref().map(TaskError::code);
+    assert_eq!((concluded.status, code), expected, "{said:?} after {asked:?}");
+}
+
+#[test]
+fn only_a_word_that_says_stopped_is_read_by_the_cause() {
+    use ErrorCode as Code;
+    use TaskStatus::{Blocked, Cancelled, Completed, Failed, InputRequired, TimedOut};
+    let causes = [None, Some(StopCause::Cancelled), Some(StopCause::Deadline)];
+    for asked in causes {
+        check(Ok(TaskOutcome::completed("done")), asked, (Completed, None));
+        check(Ok(TaskOutcome::input_required("which?")), asked, (InputRequired, None));
+        check(Ok(TaskOutcome::blocked("no key")), asked, (Blocked, Some(Code::AgentBlocked)));
+        check(Ok(TaskOutcome::TimedOut { output: "part".into() }), asked, (TimedOut, Some(Code::TimedOut)));
+        check(Err(ExecutorError::new("broken")), asked, (Failed, Some(Code::ExecutionFailed)));
+        let violation = ExecutorError::contract_violation("working is no last word");
+        check(Err(violation), asked, (Failed, Some(Code::ContractViolation)));
+
+        let by_cause = match asked {
+            Some(StopCause::Deadline) => (TimedOut, Some(Code::TimedOut)),
+            _ => (Cancelled, Some(Code::Cancelled)),
+        };
+        check(Ok(TaskOutcome::cancelled()), asked, by_cause);
+        check(Err(ExecutorError::cancelled()), asked, by_cause);
+    }
+}
+
+#[test]
+fn what_a_stopped_executor_had_so_far_stays_in_the_report() {
+    let said = Ok(TaskOutcome::Cancelled { output: "half".into() });
+    let concluded = Conclusion::of_work(&AgentId::new("a").unwrap(), said, Some(StopCause::Deadline));
+    assert_eq!(concluded.output.map(|output| output.text).as_deref(), Some("half"));
+}

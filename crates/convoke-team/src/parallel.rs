@@ -1,0 +1,211 @@
+//! Many tasks at once: one owner for all that wait, a driver for each that runs.
+
+use std::{collections::BTreeSet, mem, sync::Arc};
+
+use convoke_core::{TaskId, TaskReport, TaskRequest};
+use convoke_registry::{Lease, LeaseBatch, Refusal, RunOptions, TeamError};
+use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use tokio::{
+    runtime::Handle,
+    sync::oneshot,
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    attempt::{Prepared, task_id},
+    ending::StopCause,
+    outcome::Conclusion,
+    runtime::Shared,
+};
+
+type Answer = Result<TaskReport, TeamError>;
+
+/// Runs `requests` on a task of their own; dropped, it stops them all.
+pub(crate) async fn run(shared: Arc<Shared>, requests: Vec<TaskRequest>, options: RunOptions) -> Vec<Answer> {
+    let Ok(tokio) = Handle::try_current() else {
+        return requests.iter().map(|_| Err(TeamError::NoTokio)).collect();
+    };
+    let stop = shared.root.child_token();
+    let stop_on_drop = stop.clone().drop_guard();
+    let tasks: Vec<_> = requests.iter().map(|request| task_id(&shared, request)).collect();
+    let batch = Batch::new(&shared, requests, &tasks, &options, &stop);
+    let (sender, answers) = oneshot::channel();
+    tokio.spawn(async move {
+        // Nobody waits for the answers of a run that was dropped; the records have them.
+        let _ = sender.send(batch.run(options.cancellation).await);
+    });
+    let answers = answers.await;
+    stop_on_drop.disarm();
+    answers.unwrap_or_else(|_| tasks.into_iter().map(|task| Err(TeamError::Lost { task })).collect())
+}
+
+/// Where one request of a batch is.
+#[expect(clippy::large_enum_variant, reason = "every place ends as the large one")]
+enum Place {
+    /// It waits for its agent and its slot.
+    Waiting(Box<Prepared>),
+    Running,
+    Done(Answer),
+}
+
+struct Batch {
+    places: Vec<Place>,
+    leases: LeaseBatch,
+    /// When those that wait run out of time.
+    deadlines: BTreeSet<(Instant, usize)>,
+    running: FuturesUnordered<BoxFuture<'static, (usize, Answer)>>,
+    waiting: usize,
+    stop: CancellationToken,
+}
+
+/// What the owner of a batch hears next.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
+enum News {
+    Lease(usize, Result<Lease, Refusal>),
+    Ended(usize, Answer),
+    Stopped,
+    Deadline,
+}
+
+impl Batch {
+    fn new(
+        shared: &Arc<Shared>,
+        requests: Vec<TaskRequest>,
+        tasks: &[TaskId],
+        options: &RunOptions,
+        stop: &CancellationToken,
+    ) -> Self {
+        let prepare = |(request, task): (TaskRequest, &TaskId)| {
+            let prepared = Prepared::new(shared, request, task.clone(), options.clone(), stop.clone());
+            Place::Waiting(Box::new(prepared))
+        };
+        let places: Vec<_> = requests.into_iter().zip(tasks).map(prepare).collect();
+        let waiting = places.len();
+        Self {
+            places,
+            leases: shared.slots.batch(),
+            deadlines: BTreeSet::new(),
+            running: FuturesUnordered::new(),
+            waiting,
+            stop: stop.clone(),
+        }
+    }
+
+    async fn run(mut self, cancellation: Option<CancellationToken>) -> Vec<Answer> {
+        for index in 0..self.places.len() {
+            self.ask(index);
+        }
+        let token = cancellation.unwrap_or_default();
+        while self.waiting > 0 || !self.running.is_empty() {
+            match self.news(&token).await {
+                News::Ended(index, answer) => self.done(index, answer),
+                News::Lease(index, Ok(lease)) => self.start(index, lease),
+                News::Lease(index, Err(refusal)) => {
+                    self.end_waiting(index, Conclusion::of_error(refusal.into()));
+                }
+                News::Stopped => {
+                    for index in 0..self.places.len() {
+                        self.stop_waiting(index, StopCause::Cancelled);
+                    }
+                }
+                News::Deadline => {
+                    let now = Instant::now();
+                    while let Some((_, index)) = self.deadlines.first().copied().filter(|(at, _)| *at <= now)
+                    {
+                        self.deadlines.pop_first();
+                        self.stop_waiting(index, StopCause::Deadline);
+                    }
+                }
+            }
+        }
+        let unwrap = |place| match place {
+            Place::Done(answer) => Some(answer),
+            Place::Waiting(_) | Place::Running => None,
+        };
+        self.places.drain(..).filter_map(unwrap).collect()
+    }
+
+    async fn news(&mut self, token: &CancellationToken) -> News {
+        let waits = self.waiting > 0;
+        let deadline = self.deadlines.first().map(|(at, _)| *at);
+        let deadline = async {
+            match deadline {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            Some((index, answer)) = self.running.next() => News::Ended(index, answer),
+            () = self.stop.cancelled(), if waits => News::Stopped,
+            () = token.cancelled(), if waits => News::Stopped,
+            () = deadline, if waits => News::Deadline,
+            // Also where nobody waits any more: a lease that crossed the end of its wait goes back at once.
+            (index, lease) = self.leases.next() => News::Lease(index, lease),
+        }
+    }
+
+    /// Puts a request in line, or ends it at once.
+    fn ask(&mut self, index: usize) {
+        let Some(Place::Waiting(prepared)) = self.places.get(index) else { return };
+        if let Some(error) = prepared.defect() {
+            self.end_waiting(index, Conclusion::of_error(error));
+            return;
+        }
+        if let Some(cause) = prepared.is_stopped() {
+            self.end_waiting(index, Conclusion::of_stop(cause, "before it was dispatched"));
+            return;
+        }
+        let deadline = prepared.deadline;
+        match prepared.with_lease_request(|wanted| self.leases.request(index, wanted)) {
+            Ok(Some(lease)) => self.start(index, lease),
+            Ok(None) => self.deadlines.extend(deadline.map(|at| (at, index))),
+            Err(refusal) => self.end_waiting(index, Conclusion::of_error(refusal.into())),
+        }
+    }
+
+    fn start(&mut self, index: usize, lease: Lease) {
+        // A lease for a request that has ended meanwhile goes back as it is dropped here.
+        if let Some(prepared) = self.take(index) {
+            self.running.push(prepared.run_granted(lease).map(move |answer| (index, answer)).boxed());
+        }
+    }
+
+    fn stop_waiting(&mut self, index: usize, cause: StopCause) {
+        // An answer that is on its way already comes too late: the place is taken, and a lease in it goes back.
+        self.leases.withdraw(index);
+        self.end_waiting(index, Conclusion::of_stop(cause, "while it waited for an agent"));
+    }
+
+    fn end_waiting(&mut self, index: usize, conclusion: Conclusion) {
+        if let Some(prepared) = self.take(index) {
+            let answer = prepared.refuse_as(conclusion);
+            self.done(index, answer);
+        }
+    }
+
+    /// Takes a request out of the line; `None` if it is not in it any more.
+    fn take(&mut self, index: usize) -> Option<Box<Prepared>> {
+        let place = self.places.get_mut(index)?;
+        match mem::replace(place, Place::Running) {
+            Place::Waiting(prepared) => {
+                self.waiting -= 1;
+                if let Some(at) = prepared.deadline {
+                    self.deadlines.remove(&(at, index));
+                }
+                Some(prepared)
+            }
+            other => {
+                *place = other;
+                None
+            }
+        }
+    }
+
+    fn done(&mut self, index: usize, answer: Answer) {
+        if let Some(place) = self.places.get_mut(index) {
+            *place = Place::Done(answer);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Telling observer and sink what happens, so that neither can hurt the work.
+
+use std::{
+    borrow::Cow,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use convoke_core::{AgentId, SessionId, TaskError, TaskId, TaskStatus};
+use convoke_observability::{AnySink, Event, EventIds, call_isolated, publish_isolated};
+
+use crate::{TeamEvent, TeamEventKind, TeamObserver, clock::Clock};
+
+/// What a run does where an observer or a sink fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TelemetryFailures {
+    /// The failure is counted into the report.
+    #[default]
+    Isolate,
+    /// The run returns [`TeamError::Telemetry`](convoke_registry::TeamError::Telemetry), which holds the report. A failure
+    /// before the executor is called ends the attempt as failed, so that nothing happens that was not recorded, and the
+    /// id can be tried again; what was committed is never lost.
+    Propagate,
+}
+
+/// Where events go.
+pub(crate) struct Telemetry {
+    observer: Option<Box<dyn TeamObserver>>,
+    sink: Option<(AnySink, EventIds)>,
+    clock: Arc<Clock>,
+    failures: AtomicU64,
+}
+
+/// A task as its events name it.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    pub(crate) session: SessionId,
+    pub(crate) task: TaskId,
+    pub(crate) attempt: u32,
+    pub(crate) agent: Option<AgentId>,
+    pub(crate) trace_id: Option<String>,
+}
+
+impl Telemetry {
+    pub(crate) fn new(
+        observer: Option<Box<dyn TeamObserver>>,
+        sink: Option<(AnySink, EventIds)>,
+        clock: Arc<Clock>,
+    ) -> Self {
+        Self { observer, sink, clock, failures: AtomicU64::new(0) }
+    }
+
+    /// Whether anybody listens.
+    pub(crate) fn is_on(&self) -> bool {
+        self.observer.is_some() || self.sink.is_some()
+    }
+
+    /// How many events were not taken since the runtime was built, late ones included.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Tells observer and sink; answers how many of them failed. Makes nothing where nobody listens.
+    pub(crate) fn tell(
+        &self,
+        kind: TeamEventKind,
+        subject: &Subject,
+        status: TaskStatus,
+        error: Option<&TaskError>,
+        elapsed: Duration,
+    ) -> u32 {
+        if !self.is_on() {
+            return 0;
+        }
+        let mut failed = 0;
+        let text = error.map(|error| error.message().to_owned());
+        if let Some(observer) = &self.observer {
+            let event = TeamEvent {
+                kind,
+                session: subject.session.clone(),
+                task: subject.task.clone(),
+                attempt: subject.attempt,
+                agent: subject.agent.clone(),
+                trace_id: subject.trace_id.clone(),
+                status,
+                code: error.map(TaskError::code),
+                text: text.clone().map(Cow::Owned),
+                elapsed,
+            };
+            failed += u32::from(call_isolated(|| observer.observe(&event)).is_err());
+        }
+        if let Some((sink, ids)) = &self.sink {
+            let mut event = Event::new(
+                ids.next_id(),
+                self.clock.unix_millis(),
+                "team",
+                kind.as_str(),
+                subject.task.as_str(),
+            )
+            .with_session(subject.session.clone())
+            .with_task(subject.task.clone())
+            .with_attempt(subject.attempt)
+            .with_status(status.as_str())
+            .with_elapsed(elapsed);
+            if let Some(agent) = &subject.agent {
+                event = event.with_agent(agent.clone());
+            }
+            if let Some(trace_id) = &subject.trace_id {
+                event = event.with_trace_id(trace_id.as_str());
+            }
+            if let Some(error) = error {
+                event = event.with_attribute("code", error.code().as_str());
+            }
+            if let Some(text) = text {
+                event = event.with_attribute("text", text);
+            }
+            failed += u32::from(publish_isolated(sink, &event).is_err());
+        }
+        self.failures.fetch_add(u64::from(failed), Ordering::Relaxed);
+        failed
+    }
+}
+
+impl fmt::Debug for Telemetry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Telemetry")
+            .field("observer", &self.observer.is_some())
+            .field("sink", &self.sink.is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,74 @@
+//! Convoke runs teams of agents: it gives each task to an agent that has the skills and a free place, and reports who did
+//! it, how it ended and what came out.
+//!
+//! Agents are registered with the skills that they declare and the executor that does their work. A [`TeamRuntime`] takes
+//! task requests: it dispatches by all required skills, availability and free capacity, runs under deadlines that return
+//! promptly, keeps what the team shares in sessions, and settles each attempt once. Start with the [`prelude`].
+//!
+//! ```
+//! use convoke::prelude::*;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let registry = AgentRegistry::new();
+//! registry.add(
+//!     AgentDescriptor::new("reviewer").with_skill("review"),
+//!     FunctionExecutor::new(|request, _ctx| async move { Ok(format!("looks good: {}", request.input)) }),
+//! )?;
+//!
+//! let team = TeamRuntime::builder(registry).build()?;
+//! let report = team.run(TaskRequest::new("Draft text").requiring("review")).await?;
+//! assert_eq!(report.text(), "looks good: Draft text");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! This crate holds no logic: it names what its layers offer, so that a host depends on one crate. It brings no HTTP
+//! client, no TLS, no database and no model.
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `team` | yes | registry, sessions, the team runtime and its events |
+//! | `broadcast` | no | `BroadcastSink`: events for user interfaces |
+//! | `tracing` | no | `TracingSink`: events of the `tracing` crate |
+//!
+//! Without `team`, what is left are the words of `convoke-core`: ids, requests, outcomes, reports, budgets.
+
+pub use convoke_core::{
+    AgentDescriptor, AgentId, AnyLedger, Artifact, ArtifactId, AttemptPart, Budget, BudgetBuilder,
+    BudgetError, BudgetLedger, BudgetUsage, CallId, CapacityPolicy, ErrorCode, ExecutorError, IdError,
+    IdGenerator, IdProblem, LedgerError, Message, MessageId, Metadata, NotCompleted, Pause, PlanId,
+    RequestDefect, Reservation, Resume, ResumeToken, Role, SessionId, Skill, SkillId, SkillOrigin, StepId,
+    TaskError, TaskId, TaskOutcome, TaskOutput, TaskReport, TaskRequest, TaskStatus, Timing, Units,
+    derived_id,
+};
+#[cfg(feature = "team")]
+pub use convoke_observability as observability;
+#[cfg(feature = "team")]
+pub use convoke_registry::{
+    AgentExecutor, AgentRegistry, AgentSnapshot, AnyExecutor, Availability, ExecutionContext,
+    ExecutorCapabilities, FunctionExecutor, Lease, LeaseRequest, Progress, Refusal, RegistryError,
+    RunOptions, SlotUsage, Slots, TaskHandle, TeamError, Updates,
+};
+#[cfg(feature = "team")]
+pub use convoke_session as session;
+#[cfg(feature = "team")]
+pub use convoke_session::{Session, SessionHandle, SessionSnapshot};
+#[cfg(feature = "team")]
+pub use convoke_team::{
+    BuildError, ObserverError, SessionsError, TeamEvent, TeamEventKind, TeamObserver, TeamRuntime,
+    TeamRuntimeBuilder, TeamStats, TelemetryFailures,
+};
+
+/// What most programs need.
+pub mod prelude {
+    pub use crate::{
+        AgentDescriptor, Artifact, Budget, ExecutorError, Message, Skill, TaskOutcome, TaskOutput,
+        TaskReport, TaskRequest, TaskStatus, Units,
+    };
+    #[cfg(feature = "team")]
+    pub use crate::{
+        AgentExecutor, AgentRegistry, Availability, ExecutionContext, FunctionExecutor, RunOptions,
+        TeamError, TeamRuntime,
+    };
+}

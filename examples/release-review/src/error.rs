@@ -1,0 +1,49 @@
+//! Every way in which a review can fail, for a program that only passes it on.
+
+use crate::evidence::EvidenceError;
+use crate::exit::Exit;
+use crate::gates::GateError;
+use crate::publication::PublishError;
+use crate::request::RequestError;
+use crate::results::ResultError;
+use crate::task::TaskError;
+
+/// Why a review failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The evidence cannot be used.
+    #[error(transparent)]
+    Evidence(#[from] EvidenceError),
+    /// The request is refused.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The directory of the review cannot be used.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// An answer was refused.
+    #[error(transparent)]
+    Gate(#[from] GateError),
+    /// A result was not saved or not read.
+    #[error(transparent)]
+    Result(#[from] ResultError),
+    /// The report was not published.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+}
+
+impl Error {
+    /// The exit status of a program that ends with this error.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Evidence(_)
+            | Self::Request(_)
+            | Self::Task(
+                TaskError::DifferentRequest { .. }
+                | TaskError::NotATask { .. }
+                | TaskError::WithinEvidence { .. },
+            ) => Exit::Unusable,
+            Self::Task(_) | Self::Gate(_) | Self::Result(_) | Self::Publish(_) => Exit::Failure,
+        }
+    }
+}

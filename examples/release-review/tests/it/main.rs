@@ -1,0 +1,19 @@
+//! The review from the outside: evidence in, facts, gates, results and a report out.
+
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![expect(clippy::panic, reason = "a test ends at the first surprise")]
+#![expect(clippy::indexing_slicing, reason = "a test knows what it has put there")]
+
+mod canonical;
+mod defects;
+mod gates;
+mod hostile;
+mod junit;
+mod markdown;
+mod operations;
+mod publication;
+mod results;
+mod settings;
+mod support;
+mod task;
+mod verdicts;
