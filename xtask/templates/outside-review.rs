@@ -6,6 +6,7 @@ use std::env;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use release_review::{Options, Review};
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -13,13 +14,10 @@ async fn main() -> Result<()> {
     let evidence = arguments.next().context("the first argument is the directory of the evidence")?;
     let task = arguments.next().context("the second argument is the directory of the task")?;
 
-    // The library's API begins here.
-    let options = release_review::Options::new(evidence);
-    let review = release_review::Review::open(task, options).await?;
-    let outcome = review.run().await?;
-    review.close().await?;
-    let verdict = outcome.verdict();
-    // The library's API ends here.
+    let review = Review::open(task, Options::new(evidence)).await?;
+    let report = review.run().await?.report;
+    review.close();
+    let verdict = report.readiness().context("the review came to no conclusion")?;
 
     println!("verdict: {verdict}");
     Ok(())

@@ -27,6 +27,18 @@ pub enum Error {
     /// A result was not saved or not read.
     #[error(transparent)]
     Result(#[from] ResultError),
+    /// The team of the review could not be set up.
+    #[error(transparent)]
+    Agents(#[from] convoke::RegistryError),
+    /// The runtime of the team could not be set up.
+    #[error(transparent)]
+    Runtime(#[from] convoke::BuildError),
+    /// The team could not run a task.
+    #[error(transparent)]
+    Team(#[from] convoke::TeamError),
+    /// Work on files was cut off, because the tokio runtime ended or because it panicked.
+    #[error("work on the files of the review was cut off: run it again")]
+    Interrupted(#[source] tokio::task::JoinError),
     /// The report was not published.
     #[error(transparent)]
     Publish(#[from] PublishError),
@@ -43,7 +55,14 @@ impl Error {
                 | TaskError::NotATask { .. }
                 | TaskError::WithinEvidence { .. },
             ) => Exit::Unusable,
-            Self::Task(_) | Self::Gate(_) | Self::Result(_) | Self::Publish(_) => Exit::Failure,
+            Self::Task(_)
+            | Self::Gate(_)
+            | Self::Result(_)
+            | Self::Agents(_)
+            | Self::Runtime(_)
+            | Self::Team(_)
+            | Self::Interrupted(_)
+            | Self::Publish(_) => Exit::Failure,
         }
     }
 }

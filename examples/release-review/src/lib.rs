@@ -14,7 +14,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A review goes like this; each step takes what the one before gave:
+//! [`Review`] does all of it: it opens the evidence, asks a team of agents, and publishes. Its steps are public too, for
+//! whoever wants to drive them; each takes what the one before gave:
 //!
 //! 1. [`Evidence::open`] reads a directory, whole and without following links, and refuses what it cannot judge.
 //! 2. [`Request::new`] says what is asked, and [`TaskDirectory::create`] keeps it beside a copy of the evidence.
@@ -25,7 +26,6 @@
 //! 5. [`synthesize`] puts the results together, and [`gates::check_synthesis`] checks that too.
 //! 6. [`publish`] takes an [`Outcome`], checks every file again and writes the report, once.
 //!
-//! The library runs nothing by itself: who asks the specialists, in which order and how often is the caller's.
 //! It needs a Unix system, whose file handles keep a link from being slipped in between a check and a read.
 
 #[cfg(not(unix))]
@@ -45,14 +45,17 @@ pub mod gates;
 mod mode;
 mod name;
 mod outcome;
+mod progress;
 mod publication;
 mod report;
 mod request;
 mod result;
 mod results;
+mod review;
 pub mod roles;
 mod synthesis;
 mod task;
+mod team;
 mod text;
 mod verdict;
 
@@ -67,11 +70,13 @@ pub use crate::finding::{Citation, Finding};
 pub use crate::mode::Mode;
 pub use crate::name::{Name, NameError};
 pub use crate::outcome::{AttemptError, Entry, EntryStatus, Outcome, Stop, StopReason, SynthesisEntry};
+pub use crate::progress::Progress;
 pub use crate::publication::{PublishError, Published, publish};
 pub use crate::report::{Report, ReportStatus, escape};
 pub use crate::request::{Request, RequestError, RequestOptions};
 pub use crate::result::{ResultId, ResultRecord, VerifiedResult};
 pub use crate::results::{ResultError, ResultStore};
+pub use crate::review::{Options, Review};
 pub use crate::synthesis::{Section, Synthesis, readiness, synthesize};
 pub use crate::task::{TaskDirectory, TaskError};
 pub use crate::text::TextError;

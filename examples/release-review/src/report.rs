@@ -79,6 +79,11 @@ impl Report {
     /// The version that this program writes.
     pub const FORMAT: u32 = 1;
 
+    /// The release under review.
+    pub fn release(&self) -> &str {
+        &self.release
+    }
+
     /// Whether everything that was asked is in the report.
     pub fn status(&self) -> ReportStatus {
         self.status

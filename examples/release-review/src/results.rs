@@ -10,6 +10,7 @@ use crate::gates::{GateError, VerifiedFinding, check_finding};
 use crate::result::{ResultId, ResultRecord, VerifiedResult};
 use crate::roles;
 use crate::task::{RESULTS_FOLDER, TaskDirectory, TaskError};
+use crate::text::one_line;
 
 /// The results of one review.
 #[derive(Debug, Clone)]
@@ -130,7 +131,7 @@ impl<'a> ResultStore<'a> {
             return Err(changed("its bytes have another digest".to_owned()));
         }
         let record: ResultRecord =
-            serde_json::from_slice(&bytes).map_err(|error| changed(error.to_string()))?;
+            serde_json::from_slice(&bytes).map_err(|error| changed(one_line(&error.to_string(), 200)))?;
         if record.format != ResultRecord::FORMAT || canonical::to_bytes(&record)? != bytes {
             return Err(changed("it is not in the canonical form of this version".to_owned()));
         }

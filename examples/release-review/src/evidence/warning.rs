@@ -1,5 +1,7 @@
 //! Remarks on evidence that was read all the same.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use crate::text::one_line;
@@ -18,5 +20,11 @@ pub struct Warning {
 impl Warning {
     pub(crate) fn new(file: &str, line: u64, text: &str) -> Self {
         Self { file: file.to_owned(), line, text: one_line(text, 500) }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.text)
     }
 }

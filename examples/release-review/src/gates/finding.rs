@@ -6,7 +6,10 @@ use super::error::GateError;
 use crate::fact::ScopedFacts;
 use crate::finding::{Citation, Finding};
 use crate::name::Name;
-use crate::text::check_prose;
+use crate::text::{check_prose, one_line};
+
+/// The most characters of an answer that a refusal repeats.
+const MAX_SHOWN: usize = 100;
 
 /// A finding that agrees with the evidence. Its citations stand in the order of the facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,13 +41,19 @@ pub fn check_finding(
 ) -> Result<VerifiedFinding, GateError> {
     let Finding { agent, task: found_task, release, verdict, summary, citations } = finding;
     if agent != scope.agent() {
-        return Err(GateError::WrongAgent { expected: scope.agent().to_owned(), found: agent });
+        return Err(GateError::WrongAgent {
+            expected: scope.agent().to_owned(),
+            found: one_line(&agent, MAX_SHOWN),
+        });
     }
     if &found_task != task {
         return Err(GateError::WrongTask { expected: task.to_string(), found: found_task.to_string() });
     }
     if release != scope.release() {
-        return Err(GateError::WrongRelease { expected: scope.release().to_owned(), found: release });
+        return Err(GateError::WrongRelease {
+            expected: scope.release().to_owned(),
+            found: one_line(&release, MAX_SHOWN),
+        });
     }
     if verdict != scope.verdict() {
         return Err(GateError::FlippedVerdict { expected: scope.verdict(), found: verdict });
@@ -60,6 +69,7 @@ fn check_citations(citations: Vec<Citation>, scope: &ScopedFacts) -> Result<Vec<
     for Citation { fact, quote } in citations {
         let Some(known) = scope.facts().iter().find(|known| known.id == fact) else {
             let ids: Vec<&str> = scope.facts().iter().map(|known| known.id.as_str()).collect();
+            let fact = one_line(&fact, MAX_SHOWN);
             return Err(GateError::ForeignFact { fact, expected: ids.join(", ") });
         };
         if quote != known.text {

@@ -3,7 +3,10 @@
 use super::error::GateError;
 use crate::result::VerifiedResult;
 use crate::synthesis::{Section, Synthesis, readiness};
-use crate::text::{check_line, check_prose};
+use crate::text::{check_line, check_prose, one_line};
+
+/// The most characters of an answer that a refusal repeats.
+const MAX_SHOWN: usize = 100;
 
 /// A synthesis that agrees with the results. Its sections stand in the order of the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +44,10 @@ pub fn check_synthesis(
     let is_available = |agent: &str| results.iter().any(|result| result.agent() == agent);
     let expected: Vec<&str> = agents.iter().copied().filter(|agent| !is_available(agent)).collect();
     if missing != expected {
-        return Err(GateError::WrongMissing { expected: expected.join(", "), found: missing.join(", ") });
+        return Err(GateError::WrongMissing {
+            expected: expected.join(", "),
+            found: one_line(&missing.join(", "), MAX_SHOWN),
+        });
     }
     let given = readiness(agents, results);
     if verdict != given {
@@ -56,7 +62,8 @@ fn check_sections(sections: &[Section], results: &[VerifiedResult]) -> Result<()
         let agent = &section.agent;
         let expected = results.iter().find(|result| result.agent() == agent).map(VerifiedResult::id);
         if expected != Some(section.result) {
-            return Err(GateError::WrongResult { agent: agent.clone(), expected, found: section.result });
+            let agent = one_line(agent, MAX_SHOWN);
+            return Err(GateError::WrongResult { agent, expected, found: section.result });
         }
         if sections.iter().take(index).any(|earlier| &earlier.agent == agent) {
             return Err(GateError::RepeatedSection { agent: agent.clone() });

@@ -14,6 +14,7 @@ use crate::evidence::{Evidence, MAX_FILE_BYTES, SourceEntry};
 use crate::fact::Facts;
 use crate::folder::{Folder, OpenError, sync_folder};
 use crate::request::Request;
+use crate::text::one_line;
 
 /// The version of the index that this program writes and reads.
 const FORMAT: u32 = 1;
@@ -146,7 +147,8 @@ pub(super) fn read_json<T: DeserializeOwned>(
         OpenError::Io(source) => TaskError::io(&path, source),
         other => TaskError::Changed { path: path.clone(), detail: other.to_string() },
     })?;
-    serde_json::from_slice(&bytes).map_err(|error| TaskError::Changed { path, detail: error.to_string() })
+    serde_json::from_slice(&bytes)
+        .map_err(|error| TaskError::Changed { path, detail: one_line(&error.to_string(), 200) })
 }
 
 fn refuse_within(path: &Path, evidence: &Evidence) -> Result<(), TaskError> {

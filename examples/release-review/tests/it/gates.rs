@@ -5,6 +5,10 @@ use release_review::{Citation, Finding, Readiness, Synthesis, Verdict, VerifiedR
 
 use crate::support::{Files, Review};
 
+type FindingChange = fn(&mut Finding);
+
+type SynthesisChange<'a> = &'a dyn Fn(&mut Synthesis);
+
 /// The error of a correct finding of engineering after something was done to it.
 fn finding_after(change: impl Fn(&mut Finding)) -> GateError {
     let review = Review::of(&Files::ready());
@@ -17,8 +21,7 @@ fn finding_after(change: impl Fn(&mut Finding)) -> GateError {
 
 #[test]
 fn each_forged_finding_is_refused_for_its_own_reason() {
-    type Change = fn(&mut Finding);
-    let table: [(Change, &str); 14] = [
+    let table: [(FindingChange, &str); 14] = [
         (|finding| finding.agent = "operations".to_owned(), "wrong-agent"),
         (|finding| finding.task = "another".parse().unwrap(), "wrong-task"),
         (|finding| finding.release = "R-2".to_owned(), "wrong-release"),
@@ -58,6 +61,19 @@ fn a_refusal_says_what_was_expected() {
 }
 
 #[test]
+fn a_refusal_repeats_no_control_character_of_an_answer() {
+    let changes: [FindingChange; 3] = [
+        |finding| finding.agent = "\u{1b}[2J".to_owned(),
+        |finding| finding.release = "\u{1b}[2J".to_owned(),
+        |finding| finding.citations[0].fact = "\u{1b}[2J".to_owned(),
+    ];
+    for change in changes {
+        let refusal = finding_after(change).to_string();
+        assert!(refusal.contains("\\u{1b}[2J") && !refusal.chars().any(char::is_control), "{refusal}");
+    }
+}
+
+#[test]
 fn citations_in_another_order_are_the_same_finding() {
     let review = Review::of(&Files::ready());
     let (id, scope) = (review.task.request().id(), review.task.scope(roles::OPERATIONS).unwrap());
@@ -76,8 +92,6 @@ fn a_finding_with_a_field_that_nobody_knows_is_none() {
     assert!(serde_json::from_value::<Finding>(answer).is_err());
 }
 
-type Change<'a> = &'a dyn Fn(&mut Synthesis);
-
 const AGENTS: [&str; 2] = [roles::ENGINEERING, roles::OPERATIONS];
 
 fn synthesis_after(
@@ -95,7 +109,7 @@ fn each_forged_synthesis_is_refused_for_its_own_reason() {
     let blocked = Files::ready().with("runbook.md", "none");
     let results = Review::of(&blocked).results();
     let other = Review::of(&Files::ready()).results();
-    let table: [(Change<'_>, &str); 12] = [
+    let table: [(SynthesisChange<'_>, &str); 12] = [
         (&|synthesis| synthesis.verdict = Readiness::Ready, "wrong-readiness"),
         (&|synthesis| synthesis.verdict = Readiness::Incomplete, "wrong-readiness"),
         (&|synthesis| synthesis.sections[0].result = other[0].id(), "wrong-result"),

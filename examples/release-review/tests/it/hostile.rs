@@ -134,16 +134,16 @@ fn too_many_files_and_too_deep_folders_are_refused() {
 
 #[test]
 fn names_that_could_forge_a_line_are_refused_and_shown_escaped() {
-    let error = after(|directory| fs::write(directory.join("a\n\u{1b}[31m.xml"), "").unwrap());
+    let error = after(|directory| fs::write(directory.join("a\n\u{1b}[31m.xml"), "<testsuite/>").unwrap());
     assert_eq!(error.kind(), EvidenceErrorKind::Malformed);
     assert_eq!(error.file(), "a\\n\\u{1b}[31m.xml");
-    let error = after(|directory| fs::write(directory.join("a\\..\\x.xml"), "").unwrap());
+    let error = after(|directory| fs::write(directory.join("a\\..\\x.xml"), "<testsuite/>").unwrap());
     assert_eq!(error.kind(), EvidenceErrorKind::Malformed);
     #[cfg(target_os = "linux")]
     {
         use std::os::unix::ffi::OsStrExt as _;
         let error = after(|directory| {
-            fs::write(directory.join(std::ffi::OsStr::from_bytes(b"\xff.xml")), "").unwrap();
+            fs::write(directory.join(std::ffi::OsStr::from_bytes(b"\xff.xml")), "<testsuite/>").unwrap();
         });
         assert_eq!(error.kind(), EvidenceErrorKind::Malformed);
     }

@@ -108,6 +108,17 @@ fn a_record_is_checked_against_the_sources_each_time() {
 }
 
 #[test]
+fn a_record_in_another_spelling_is_refused() {
+    let review = Review::of(&Files::ready());
+    let result = review.results().remove(0);
+    let bytes = serde_json::to_vec_pretty(result.record()).unwrap();
+    let id = ResultId::from(Digest::of(&bytes));
+    fs::write(review.task.path().join("results").join(format!("{id}.json")), bytes).unwrap();
+    let error = review.task.results().read(id).unwrap_err().to_string();
+    assert!(error.contains("not in the canonical form"), "{error}");
+}
+
+#[test]
 fn a_result_that_is_not_there_is_not_found() {
     let review = Review::of(&Files::ready());
     let error = review.task.results().read(ResultId::from(Digest::of(b"nothing"))).unwrap_err();

@@ -1,0 +1,113 @@
+//! The program: its exit statuses, what it prints, and that it writes nothing where it refuses.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::support::{DEFECTS, Files};
+
+fn program(arguments: &[&str], evidence: &Path, directory: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_release-review"))
+        .arg(evidence)
+        .arg("--directory")
+        .arg(directory)
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn shipped(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("evidence").join(name)
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn the_exit_status_says_ready_or_blocked() {
+    for (name, code, said) in
+        [("blocked", 3, "release REL-204 is blocked"), ("ready", 0, "release REL-205 is ready")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("review");
+        let output = program(&[], &shipped(name), &directory);
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
+        assert!(text(&output.stdout).starts_with(said), "{}", text(&output.stdout));
+        assert!(text(&output.stdout).contains(&*directory.join("output/report.md").to_string_lossy()));
+        assert!(text(&output.stderr).contains("engineering  verified"), "{}", text(&output.stderr));
+        assert!(directory.join("output/report.json").is_file());
+    }
+}
+
+#[test]
+fn unusable_evidence_names_file_and_line_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("review");
+    let evidence = Files::ready().with(DEFECTS, "id,severity,status\nD-1,high\n").write();
+    let output = program(&[], evidence.path(), &directory);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("defects.csv:2"), "{}", text(&output.stderr));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+
+    let output = program(&[], Path::new("/nowhere/at/all"), &directory);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn bad_arguments_are_refused_with_their_range() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, said) in [
+        (["--deadline", "0"], "1..=3600"),
+        (["--mode", "sideways"], "parallel or serial"),
+        (["--id", "../up"], "1 to 64"),
+        (["--frobnicate", "yes"], "--frobnicate"),
+    ] {
+        let output = program(&arguments, &shipped("ready"), &folder.path().join("review"));
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(said), "{arguments:?}: {}", text(&output.stderr));
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn help_explains_each_exit_status() {
+    let output = Command::new(env!("CARGO_BIN_EXE_release-review")).arg("--help").output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    for line in ["  0  ", "  1  ", "  2  ", "  3  ", "  4  "] {
+        assert!(text(&output.stdout).contains(line), "{line}");
+    }
+}
+
+#[test]
+fn json_is_an_object_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = program(&["--json"], &shipped("blocked"), &folder.path().join("review"));
+    let lines: Vec<Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.first().unwrap()["event"], "opened");
+    let last = lines.last().unwrap();
+    assert_eq!(
+        (&last["event"], &last["readiness"], &last["exit"]),
+        (&"published".into(), &"blocked".into(), &3.into())
+    );
+
+    let output = program(&["--json"], Path::new("/nowhere/at/all"), &folder.path().join("other"));
+    let last: Value = serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap();
+    assert_eq!((&last["event"], &last["exit"]), (&"failed".into(), &2.into()));
+}
+
+#[test]
+fn another_request_in_the_same_directory_is_refused_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("review");
+    assert_eq!(program(&[], &shipped("ready"), &directory).status.code(), Some(0));
+    let before = fs::read(directory.join("output/report.json")).unwrap();
+    let output = program(&["--goal", "something else"], &shipped("ready"), &directory);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("different goal"), "{}", text(&output.stderr));
+    assert_eq!(fs::read(directory.join("output/report.json")).unwrap(), before);
+}
