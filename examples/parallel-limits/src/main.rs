@@ -37,7 +37,7 @@ fn worker(gauge: &Arc<Gauge>) -> impl AgentExecutor {
 
 fn show(report: &TaskReport) -> String {
     let agent = report.agent.as_ref().map_or("nobody", AgentId::as_str);
-    let code = report.error.as_ref().map_or("no error", |error| error.code().as_str());
+    let code = report.code().map_or("no error", ErrorCode::as_str);
     format!("{} by {agent}, {code}, detached: {}", report.status, report.detached)
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use convoke::{
-    AgentDescriptor, AgentRegistry, AnyExecutor, ExecutorError, FunctionExecutor, ObserverError, TaskOutput,
-    TeamEvent, TeamEventKind, TeamRuntime,
+    AgentDescriptor, AgentRegistry, AnyExecutor, ExecutorError, FunctionExecutor, TaskOutput, TeamEventKind,
+    TeamRuntime,
 };
 use serde::{Deserialize, Serialize};
 
@@ -60,13 +60,12 @@ pub(crate) fn build(
         Some(executor) => registry.add(agent, executor)?,
         None => registry.add(agent, synthesis(Arc::clone(task)))?,
     }
-    let observer = move |event: &TeamEvent| -> Result<(), ObserverError> {
+    let runtime = TeamRuntime::builder(registry).max_parallel_tasks(MAX_PARALLEL).on_event(move |event| {
         if let (TeamEventKind::Started, Some(agent)) = (event.kind, &event.agent) {
             watcher(&Progress::Started { agent: agent.to_string() });
         }
-        Ok(())
-    };
-    Ok(TeamRuntime::builder(registry).max_parallel_tasks(MAX_PARALLEL).observer(observer).build()?)
+    });
+    Ok(runtime.build()?)
 }
 
 /// A deterministic specialist. It holds its own facts alone.

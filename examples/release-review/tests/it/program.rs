@@ -111,3 +111,23 @@ fn another_request_in_the_same_directory_is_refused_and_changes_nothing() {
     assert!(text(&output.stderr).contains("different goal"), "{}", text(&output.stderr));
     assert_eq!(fs::read(directory.join("output/report.json")).unwrap(), before);
 }
+
+/// A reader of the project's front page sees what the program writes, not what it once wrote.
+#[test]
+fn the_readme_of_the_project_shows_the_real_report() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = fs::read_to_string(readme).unwrap();
+    let shown: Vec<&str> = readme.lines().filter_map(|line| line.strip_prefix('>')).map(bare).collect();
+
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("review");
+    program(&[], &shipped("blocked"), &directory);
+    let report = fs::read_to_string(directory.join("output/report.md")).unwrap();
+    let written: Vec<&str> = report.lines().take_while(|line| *line != "## Sources").map(bare).collect();
+    assert_eq!(shown.join("\n").trim(), written.join("\n").trim());
+}
+
+/// A line without what makes it a heading, whose level differs in the middle of another page.
+fn bare(line: &str) -> &str {
+    line.trim_start_matches([' ', '#']).trim_end()
+}
