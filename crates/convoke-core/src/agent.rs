@@ -1,6 +1,6 @@
 //! Agents as a registry knows them: who they are and what they declare to be able to do.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer, ser};
 use serde_json::{Map, Value};
 
 use crate::{AgentId, IdError, SkillId};
@@ -10,7 +10,7 @@ pub type Metadata = Map<String, Value>;
 
 /// Who an agent is, and what it declares to be able to do.
 ///
-/// Built in one expression; a bad id or skill is kept and returned where the descriptor is used:
+/// Built in one expression; a bad id or skill is kept and returned where the descriptor is used or serialised:
 ///
 /// ```
 /// use convoke_core::AgentDescriptor;
@@ -44,12 +44,19 @@ pub struct AgentDescriptor {
     /// How many tasks it works on at a time; 1 unless set. Zero is refused at registration.
     #[serde(default = "one")]
     pub max_concurrency: u32,
-    #[serde(skip)]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none", serialize_with = "refuse_defect")]
     defect: Option<IdError>,
 }
 
 fn one() -> u32 {
     1
+}
+
+/// A descriptor whose bad part was left out must not arrive elsewhere as a good one.
+#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+fn refuse_defect<S: Serializer>(defect: &Option<IdError>, _: S) -> Result<S::Ok, S::Error> {
+    let problem = defect.as_ref().map(ToString::to_string).unwrap_or_default();
+    Err(ser::Error::custom(format_args!("agent descriptor cannot be written: {problem}")))
 }
 
 impl AgentDescriptor {

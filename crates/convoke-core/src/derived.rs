@@ -13,7 +13,8 @@ const DIGEST_BYTES: usize = 64;
 ///
 /// A `/`, `%` or `~` inside a part is written as `%2F`, `%25`, `%7E`, so that the parts can be told apart. A text of
 /// more than 256 bytes keeps a prefix, then `~`, then the SHA-256 of the whole in hexadecimal: since `~` is escaped
-/// everywhere else, a shortened id never equals a plain one.
+/// everywhere else, a shortened id never equals a plain one. From parts that are ids, it is an id. From no parts it is
+/// empty, which is no id.
 ///
 /// ```
 /// use convoke_core::derived_id;
@@ -64,6 +65,12 @@ pub enum AttemptPart {
 }
 
 impl MessageId {
+    /// The id of a message of the host: `host/<sequence>`. It never equals one of an attempt, which has three parts or
+    /// more, or a `~`, whatever its task is called.
+    pub fn of_host(sequence: u64) -> Self {
+        Self::from_generated(&derived_id(["host", &sequence.to_string()]))
+    }
+
     /// The id of a message of an attempt: `<task>/<attempt>/input`, and `<task>/<attempt>/input/1` for the next one.
     pub fn of_attempt(task: &TaskId, attempt: u32, part: AttemptPart) -> Self {
         let (kind, index) = match part {

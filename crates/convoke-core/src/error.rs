@@ -1,6 +1,6 @@
 //! Errors: what an executor returns, and what a report says about it.
 
-use std::{borrow::Cow, error::Error, fmt};
+use std::{borrow::Cow, error::Error, fmt, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +56,8 @@ impl ExecutorError {
     }
 
     /// Sets the code; [`execution_failed`](ErrorCode::ExecutionFailed) unless set, or
-    /// [`budget_exhausted`](ErrorCode::BudgetExhausted) where a [`BudgetError`] is the cause.
+    /// [`budget_exhausted`](ErrorCode::BudgetExhausted) where a [`BudgetError`] is the error or one of its sources. An
+    /// error that shows another's text and sources as its own (`#[error(transparent)]`) hides it: there it is set here.
     ///
     /// A code whose status is not [`Failed`](crate::TaskStatus::Failed) or
     /// [`Cancelled`](crate::TaskStatus::Cancelled) is not an executor's to give and becomes `contract_violation`.
@@ -117,7 +118,11 @@ impl fmt::Debug for ExecutorError {
 }
 
 fn mentions_budget(error: &(dyn Error + 'static)) -> bool {
-    error.is::<BudgetError>() || error.source().is_some_and(mentions_budget)
+    // An I/O error hides the error that it was made from: its source is that one's source.
+    let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    error.is::<BudgetError>()
+        || inner.is_some_and(|inner| mentions_budget(inner))
+        || error.source().is_some_and(mentions_budget)
 }
 
 /// An error and its sources, joined by `: `; a source whose text its parent already ends with is left out.
@@ -138,6 +143,7 @@ fn chain(error: &dyn Error) -> String {
 /// Why a task did not complete, as its report says it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message} ({code})")]
+#[serde(deny_unknown_fields)]
 pub struct TaskError {
     code: ErrorCode,
     message: Cow<'static, str>,

@@ -87,9 +87,13 @@ pub fn json_size(value: &Value) -> usize {
         Value::Bool(false) => 5,
         Value::Number(number) => number.as_str_len(),
         Value::String(text) => text.len() + 2,
-        Value::Array(items) => 2 + items.iter().map(|item| json_size(item) + 1).sum::<usize>(),
+        Value::Array(items) => {
+            let commas = items.len().saturating_sub(1);
+            2 + commas + items.iter().map(json_size).sum::<usize>()
+        }
         Value::Object(fields) => {
-            2 + fields.iter().map(|(key, value)| key.len() + 4 + json_size(value)).sum::<usize>()
+            let commas = fields.len().saturating_sub(1);
+            2 + commas + fields.iter().map(|(key, value)| key.len() + 3 + json_size(value)).sum::<usize>()
         }
     }
 }

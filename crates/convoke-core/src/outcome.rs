@@ -58,7 +58,7 @@ impl TaskOutput {
         self
     }
 
-    /// Reads the answer as a `T`: its data, or its text as JSON where there is no data.
+    /// Reads the answer as a `T`: its data, or its text as JSON where there is no data, or null where there is neither.
     ///
     /// # Errors
     ///
@@ -66,6 +66,7 @@ impl TaskOutput {
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         match &self.data {
             Some(data) => T::deserialize(data),
+            None if self.text.is_empty() => T::deserialize(Value::Null),
             None => serde_json::from_str(&self.text),
         }
     }
@@ -145,6 +146,15 @@ impl TaskOutcome {
             resume: None,
             output: TaskOutput::default(),
         }
+    }
+
+    /// What the next attempt needs to go on; nothing unless this asks for input.
+    #[must_use]
+    pub fn with_resume(mut self, token: ResumeToken) -> Self {
+        if let Self::InputRequired { resume, .. } = &mut self {
+            *resume = Some(token);
+        }
+        self
     }
 
     /// The output, whatever the outcome.

@@ -5,10 +5,14 @@ use std::{fmt, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AgentId, Metadata, ResumeToken, SessionId, TaskError, TaskId, TaskOutput, TaskStatus};
+use crate::{
+    AgentId, ErrorCode, Metadata, ResumeToken, SessionId, TaskError, TaskId, TaskOutput, TaskRequest,
+    TaskStatus,
+};
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct TaskReport {
     /// The task.
@@ -39,6 +43,7 @@ pub struct TaskReport {
 
 /// What a paused task asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Pause {
     /// What to ask, for a person.
@@ -58,6 +63,7 @@ impl Pause {
 
 /// How long an attempt waited and ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Timing {
     /// From the first poll to the start of the work, or to the end where it never started.
@@ -102,6 +108,33 @@ impl TaskReport {
         self.status == TaskStatus::Completed
     }
 
+    /// Why it did not complete, for a machine.
+    pub fn code(&self) -> Option<ErrorCode> {
+        self.error.as_ref().map(TaskError::code)
+    }
+
+    /// The request that answers what this paused task asks for; `None` where it is not paused.
+    ///
+    /// ```
+    /// use convoke_core::{Pause, SessionId, TaskId, TaskReport, TaskStatus};
+    ///
+    /// # fn main() -> Result<(), convoke_core::IdError> {
+    /// let mut report = TaskReport::new(TaskId::new("paint")?, SessionId::new("shop")?, TaskStatus::InputRequired);
+    /// report.pause = Some(Pause::new("which colour?", None, None));
+    /// let request = report.answering("green").unwrap();
+    /// assert_eq!(request.id, Some(TaskId::new("paint")?));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn answering(&self, answer: impl Into<Value>) -> Option<TaskRequest> {
+        let pause = self.pause.as_ref().filter(|_| self.status.is_paused())?;
+        let token = pause.resume.clone().unwrap_or_else(ResumeToken::empty);
+        let mut request = TaskRequest::default().resuming(token, answer);
+        request.id = Some(self.task.clone());
+        request.session = Some(self.session.clone());
+        Some(request)
+    }
+
     /// The text that came out; empty where nothing did.
     pub fn text(&self) -> &str {
         self.output.as_ref().map_or("", |output| output.text.as_str())
@@ -117,6 +150,27 @@ impl TaskReport {
             return Ok(self.output.take().unwrap_or_default());
         }
         Err(NotCompleted(Box::new(self)))
+    }
+}
+
+/// What happened in one line, without what came out: ``task `draft` completed by `writer`, attempt 1``.
+impl fmt::Display for TaskReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "task `{}` {}", self.task, self.status)?;
+        if let Some(agent) = &self.agent {
+            write!(f, " by `{agent}`")?;
+        }
+        if self.attempt > 0 {
+            write!(f, ", attempt {}", self.attempt)?;
+        }
+        if self.detached {
+            f.write_str(", its work goes on detached")?;
+        }
+        match (&self.error, &self.pause) {
+            (Some(error), _) => write!(f, ": {error}"),
+            (None, Some(pause)) => write!(f, ": {}", pause.prompt),
+            (None, None) => Ok(()),
+        }
     }
 }
 
@@ -138,12 +192,7 @@ impl NotCompleted {
 
 impl fmt::Display for NotCompleted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "task `{}` ended {}", self.0.task, self.0.status)?;
-        match (&self.0.error, &self.0.pause) {
-            (Some(error), _) => write!(f, ": {error}"),
-            (None, Some(pause)) => write!(f, ": {}", pause.prompt),
-            (None, None) => Ok(()),
-        }
+        self.0.fmt(f)
     }
 }
 

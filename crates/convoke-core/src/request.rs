@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer, ser};
 use serde_json::Value;
 
 use crate::{
@@ -44,7 +44,8 @@ impl Resume {
 /// One unit of work for one agent.
 ///
 /// Everything but the input has a default. A bad part (an id with a line break, say) is kept, and the run that gets
-/// the request reports it as `invalid_request`: building one never panics and needs no `?`.
+/// the request reports it as `invalid_request`: building one never panics and needs no `?`. Such a request cannot be
+/// serialised.
 ///
 /// ```
 /// use convoke_core::TaskRequest;
@@ -81,7 +82,7 @@ pub struct TaskRequest {
     pub metadata: Metadata,
     /// Ties the events of this task to a trace of the host.
     pub trace_id: Option<String>,
-    #[serde(skip)]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none", serialize_with = "refuse_defect")]
     defect: Option<RequestDefect>,
 }
 
@@ -106,6 +107,13 @@ impl RequestDefect {
             None => error,
         }
     }
+}
+
+/// A request whose bad part was left out must not arrive elsewhere as a good one: without the skill that it requires.
+#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+fn refuse_defect<S: Serializer>(defect: &Option<RequestDefect>, _: S) -> Result<S::Ok, S::Error> {
+    let text = defect.as_ref().map_or("", |defect| &defect.text);
+    Err(ser::Error::custom(format_args!("request cannot be written: {text}")))
 }
 
 impl TaskRequest {

@@ -19,6 +19,11 @@ impl ResumeToken {
         Self { version, state: state.into() }
     }
 
+    /// The token of a pause that gave none: version 0, no state.
+    pub fn empty() -> Self {
+        Self { version: 0, state: Value::Null }
+    }
+
     /// The executor's format version.
     pub fn version(&self) -> u32 {
         self.version

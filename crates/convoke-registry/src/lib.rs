@@ -55,3 +55,5 @@ pub use progress::{Progress, Updates};
 pub use registry::{AgentRegistry, AgentSnapshot, RegistryError};
 pub use run_options::{RunOptions, TeamError};
 pub use task_handle::{TaskDriver, TaskHandle};
+/// The token that stops a run, as `tokio-util` defines it.
+pub use tokio_util::sync::CancellationToken;

@@ -173,17 +173,19 @@ impl AgentRegistry {
         if max_concurrency > 1 && !capabilities.concurrent_execution {
             return Err(RegistryError::NotConcurrent { agent, max_concurrency });
         }
-        let descriptor = Arc::new(descriptor);
-        self.shared.change(|state| {
+        let mut entry = Some(Entry { descriptor: Arc::new(descriptor), executor, capabilities, order: 0 });
+        let registered = self.shared.change(|state| {
             // Registering grants at once, and a grant needs the entry: the machine keeps the grant until we ask.
-            let Some(key) = state.dispatch.register(agent.clone(), skills, max_concurrency) else {
-                return Err(RegistryError::Duplicate { agent });
-            };
+            let key = state.dispatch.register(agent.clone(), skills, max_concurrency)?;
             let order = state.next_order;
             state.next_order += 1;
-            state.entries.insert(key, Arc::new(Entry { descriptor, executor, capabilities, order }));
-            Ok(())
-        })
+            if let Some(entry) = entry.take() {
+                state.entries.insert(key, Arc::new(Entry { order, ..entry }));
+            }
+            Some(())
+        });
+        // What was not registered is the host's code: it is dropped here, outside the lock.
+        registered.ok_or(RegistryError::Duplicate { agent })
     }
 
     /// Sets whether an agent takes new work; running leases are untouched. Requests that wait are served, or refused

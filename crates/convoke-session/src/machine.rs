@@ -13,7 +13,7 @@ mod trim;
 
 use std::{collections::HashMap, sync::Arc};
 
-use convoke_core::{Message, MessageId, SessionId, TaskId, derived_id};
+use convoke_core::{Message, MessageId, SessionId, TaskId};
 use serde_json::Value;
 
 use crate::{
@@ -74,7 +74,7 @@ impl Machine {
         let size = self.check_message(&message)?;
         self.check_room(SessionUsage::default(), SessionUsage::message(size))?;
         let state = self.commit();
-        let id = host_message_id(state.last_sequence + 1);
+        let id = MessageId::of_host(state.last_sequence + 1);
         state.push_message(id.clone(), Author::Host, message);
         Ok(id)
     }
@@ -124,14 +124,5 @@ impl Machine {
             }
         }
         Ok(())
-    }
-}
-
-/// The id of a message of the host. It has two parts and no `~`, and a message of an attempt has three or more parts or
-/// a `~`: the two never meet, whatever a task is called.
-fn host_message_id(sequence: u64) -> MessageId {
-    match MessageId::new(derived_id(["host", &sequence.to_string()])) {
-        Ok(id) => id,
-        Err(error) => unreachable!("a word and a number are an id: {error}"),
     }
 }

@@ -83,12 +83,11 @@ impl Prepared {
         }
     }
 
-    /// What agent the request asks for. A paused task goes on at the agent that paused it.
+    /// What agent the request asks for. The answer to a pause goes to the agent that paused.
     pub(crate) fn with_lease_request<T>(&self, call: impl FnOnce(LeaseRequest<'_>) -> T) -> T {
-        let session = self.shared.sessions.get(self.subject.session.as_str());
-        let paused_at = session.and_then(|session| {
-            let record = session.snapshot().task(&self.subject.task)?.clone();
-            record.agent.filter(|_| record.status.is_paused())
+        let paused_at = self.request.resume.as_ref().and_then(|_| {
+            let session = self.shared.sessions.get(self.subject.session.as_str())?;
+            session.snapshot().task(&self.subject.task)?.agent.clone()
         });
         let wanted = LeaseRequest::from(&self.request);
         match &paused_at {
@@ -206,12 +205,11 @@ impl Prepared {
             let answer = Message::user(String::new()).with_data(resume.answer.clone());
             attempt = attempt.with_message(answer).resuming(resume.clone());
         }
-        let session = if self.implicit_session {
-            Session::new(self.subject.session.clone())
+        let admission = if self.implicit_session {
+            Session::new(self.subject.session.clone()).admit(attempt)?
         } else {
-            self.shared.sessions.get_or_create(&self.subject.session)
+            self.shared.sessions.admit(&self.subject.session, attempt)?
         };
-        let admission = session.admit(attempt)?;
         self.subject.attempt = admission.attempt();
         self.tell(TeamEventKind::Submitted, TaskStatus::Submitted, None);
         Ok(admission)
@@ -289,7 +287,6 @@ impl Prepared {
                 session,
                 subject: self.subject.clone(),
                 started: self.started,
-                implicit_session: self.implicit_session,
             },
         };
         let span = tracing::info_span!(
@@ -373,8 +370,10 @@ impl Prepared {
         });
         match settled {
             Ok(report) => {
-                if self.implicit_session && !admission.session().is_idle() {
-                    self.shared.sessions.keep(admission.session());
+                if self.implicit_session {
+                    self.shared.sessions.keep_while_used(admission.session());
+                } else {
+                    self.shared.sessions.end_if_over(&self.subject.session);
                 }
                 self.finish(Arc::unwrap_or_clone(report))
             }

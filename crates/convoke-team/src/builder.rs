@@ -8,8 +8,8 @@ use convoke_registry::AgentRegistry;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    TeamObserver, TeamRuntime, TelemetryFailures, clock::Clock, execution::DEFAULT_GRACE, runtime::Shared,
-    sessions::Sessions, telemetry::Telemetry,
+    TeamEvent, TeamObserver, TeamRuntime, TelemetryFailures, clock::Clock, event::FunctionObserver,
+    execution::DEFAULT_GRACE, runtime::Shared, sessions::Sessions, telemetry::Telemetry,
 };
 
 /// How many tasks run at a time unless a host says otherwise.
@@ -78,6 +78,11 @@ impl TeamRuntimeBuilder {
     pub fn observer(mut self, observer: impl TeamObserver) -> Self {
         self.observer = Some(Box::new(observer));
         self
+    }
+
+    /// Calls a function with everything that happens; as [`observer`](Self::observer), which it replaces.
+    pub fn on_event(self, observe: impl Fn(&TeamEvent) + Send + Sync + 'static) -> Self {
+        self.observer(FunctionObserver(observe))
     }
 
     /// Tells `sink` of everything that happens, in common events. One sink; several become one in a

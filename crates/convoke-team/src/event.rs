@@ -116,12 +116,13 @@ pub trait TeamObserver: Send + Sync + 'static {
     fn observe(&self, event: &TeamEvent) -> Result<(), ObserverError>;
 }
 
-impl<F> TeamObserver for F
-where
-    F: Fn(&TeamEvent) -> Result<(), ObserverError> + Send + Sync + 'static,
-{
+/// A function as an observer that never fails.
+pub(crate) struct FunctionObserver<F>(pub(crate) F);
+
+impl<F: Fn(&TeamEvent) + Send + Sync + 'static> TeamObserver for FunctionObserver<F> {
     fn observe(&self, event: &TeamEvent) -> Result<(), ObserverError> {
-        self(event)
+        (self.0)(event);
+        Ok(())
     }
 }
 

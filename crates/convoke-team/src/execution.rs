@@ -49,8 +49,6 @@ pub(crate) struct AfterAbandonment {
     pub(crate) session: Session,
     pub(crate) subject: Subject,
     pub(crate) started: Instant,
-    /// Whether the session ends with its last work.
-    pub(crate) implicit_session: bool,
 }
 
 impl Execution {
@@ -76,15 +74,13 @@ impl Execution {
 
 impl AfterAbandonment {
     async fn run(self, shared: &Shared) {
-        let Self { settled, session, subject, started, implicit_session } = self;
+        let Self { settled, session, subject, started } = self;
         // Either way there is nothing more to wait for.
         let _ = settled.await;
         let status = session.snapshot().task(&subject.task).map(|record| record.status);
         session.detached_ended(&subject.task, subject.attempt);
         shared.detached.fetch_sub(1, Ordering::Relaxed);
-        if implicit_session {
-            shared.sessions.remove_if_idle(session.id());
-        }
+        shared.sessions.end_if_over(session.id());
         if let Some(status) = status {
             shared.telemetry.tell(TeamEventKind::DetachedEnded, &subject, status, None, started.elapsed());
         }

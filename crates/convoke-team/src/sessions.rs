@@ -3,8 +3,8 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 use convoke_core::{IdError, SessionId};
-use convoke_session::{Session, SessionActivity};
-use parking_lot::Mutex;
+use convoke_session::{Admission, AdmissionError, Attempt, Session, SessionActivity};
+use parking_lot::RwLock;
 
 /// Why a session was not created or not removed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,48 +38,80 @@ pub enum SessionsError {
     },
 }
 
+/// A session that the runtime keeps.
+#[derive(Debug)]
+struct Kept {
+    session: Session,
+    /// Whether it belongs to runs that named no session, and goes with the last of their work.
+    ends_when_idle: bool,
+}
+
+/// Admission happens under the read lock and removal under the write lock, so that no task is admitted to a session that
+/// is being forgotten.
 #[derive(Debug, Default)]
-pub(crate) struct Sessions(Mutex<HashMap<SessionId, Session>>);
+pub(crate) struct Sessions(RwLock<HashMap<SessionId, Kept>>);
 
 impl Sessions {
     pub(crate) fn get(&self, id: &str) -> Option<Session> {
-        self.0.lock().get(id).cloned()
+        Some(self.0.read().get(id)?.session.clone())
     }
 
-    pub(crate) fn get_or_create(&self, id: &SessionId) -> Session {
-        self.0.lock().entry(id.clone()).or_insert_with(|| Session::new(id.clone())).clone()
+    /// Admits an attempt to a session, which is made if it does not exist and the attempt is admitted.
+    pub(crate) fn admit(&self, id: &SessionId, attempt: Attempt) -> Result<Admission, AdmissionError> {
+        if let Some(kept) = self.0.read().get(id) {
+            return kept.session.admit(attempt);
+        }
+        match self.0.write().entry(id.clone()) {
+            Entry::Occupied(kept) => kept.get().session.admit(attempt),
+            Entry::Vacant(free) => {
+                let session = Session::new(id.clone());
+                let admission = session.admit(attempt)?;
+                free.insert(Kept { session, ends_when_idle: false });
+                Ok(admission)
+            }
+        }
     }
 
     pub(crate) fn create(&self, session: Session) -> Result<Session, SessionsError> {
-        match self.0.lock().entry(session.id().clone()) {
+        match self.0.write().entry(session.id().clone()) {
             Entry::Occupied(taken) => Err(SessionsError::Exists { session: taken.key().clone() }),
-            Entry::Vacant(free) => Ok(free.insert(session).clone()),
+            Entry::Vacant(free) => Ok(free.insert(Kept { session, ends_when_idle: false }).session.clone()),
         }
-    }
-
-    /// Keeps a session that its run would have ended, because work of it is not over.
-    pub(crate) fn keep(&self, session: &Session) {
-        self.0.lock().insert(session.id().clone(), session.clone());
     }
 
     pub(crate) fn remove(&self, id: &str) -> Result<Session, SessionsError> {
-        let mut sessions = self.0.lock();
+        let mut sessions = self.0.write();
         let unknown = || SessionsError::Unknown { session: id.to_owned() };
-        let session = sessions.get(id).ok_or_else(unknown)?;
-        let activity = session.activity();
+        let kept = sessions.get(id).ok_or_else(unknown)?;
+        let activity = kept.session.activity();
         if !activity.is_idle() {
-            return Err(SessionsError::InUse { session: session.id().clone(), activity });
+            return Err(SessionsError::InUse { session: kept.session.id().clone(), activity });
         }
-        sessions.remove(id).ok_or_else(unknown)
+        Ok(sessions.remove(id).ok_or_else(unknown)?.session)
     }
 
-    /// Ends a session that was kept for its last work.
-    pub(crate) fn remove_if_idle(&self, id: &SessionId) {
-        // A task that is still under way keeps it, and a host that removed it is not wronged.
-        let _ = self.remove(id.as_str());
+    /// Keeps the session of a run that named none, as long as work of it is paused or detached.
+    pub(crate) fn keep_while_used(&self, session: &Session) {
+        if !session.is_idle() {
+            let kept = Kept { session: session.clone(), ends_when_idle: true };
+            self.0.write().insert(session.id().clone(), kept);
+        }
+    }
+
+    /// Forgets a session that was kept only for its last work, once that is over.
+    pub(crate) fn end_if_over(&self, id: &SessionId) {
+        let is_over = |kept: &Kept| kept.ends_when_idle && kept.session.is_idle();
+        if !self.0.read().get(id).is_some_and(is_over) {
+            return;
+        }
+        if let Entry::Occupied(kept) = self.0.write().entry(id.clone())
+            && is_over(kept.get())
+        {
+            kept.remove();
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.lock().len()
+        self.0.read().len()
     }
 }

@@ -46,9 +46,9 @@ pub use convoke_core::{
 pub use convoke_observability as observability;
 #[cfg(feature = "team")]
 pub use convoke_registry::{
-    AgentExecutor, AgentRegistry, AgentSnapshot, AnyExecutor, Availability, ExecutionContext,
-    ExecutorCapabilities, FunctionExecutor, Lease, LeaseRequest, Progress, Refusal, RegistryError,
-    RunOptions, SlotUsage, Slots, TaskHandle, TeamError, Updates,
+    AgentExecutor, AgentRegistry, AgentSnapshot, AnyExecutor, Availability, CancellationToken,
+    ExecutionContext, ExecutorCapabilities, FunctionExecutor, Lease, LeaseRequest, Progress, Refusal,
+    RegistryError, RunOptions, SlotUsage, Slots, TaskHandle, TeamError, Updates,
 };
 #[cfg(feature = "team")]
 pub use convoke_session as session;
@@ -60,15 +60,28 @@ pub use convoke_team::{
     TeamRuntimeBuilder, TeamStats, TelemetryFailures,
 };
 
+/// JSON values, as `serde_json` defines them.
+pub use serde_json::{Value, json};
+
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        AgentDescriptor, Artifact, Budget, ExecutorError, Message, Skill, TaskOutcome, TaskOutput,
-        TaskReport, TaskRequest, TaskStatus, Units,
+        AgentDescriptor, Artifact, Budget, CapacityPolicy, ErrorCode, ExecutorError, Message, ResumeToken,
+        Skill, TaskOutcome, TaskOutput, TaskReport, TaskRequest, TaskStatus, Units, Value, json,
     };
     #[cfg(feature = "team")]
     pub use crate::{
-        AgentExecutor, AgentRegistry, Availability, ExecutionContext, FunctionExecutor, RunOptions,
-        TeamError, TeamRuntime,
+        AgentExecutor, AgentRegistry, Availability, CancellationToken, ExecutionContext,
+        ExecutorCapabilities, FunctionExecutor, Progress, RunOptions, Session, TeamError, TeamEvent,
+        TeamEventKind, TeamRuntime,
     };
+}
+
+/// The programs of the README and the guides, which `cargo test` runs.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../README.md")]
+    mod readme {}
+    #[doc = include_str!("../../../docs/guides/a-first-team.md")]
+    mod a_first_team {}
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How many of what: amounts by the name of their counter, each name once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "Vec<(Cow<'static, str>, u64)>", into = "Vec<(Cow<'static, str>, u64)>")]
 pub struct Units(Vec<(Cow<'static, str>, u64)>);
 
 impl Units {
@@ -54,5 +54,18 @@ impl Units {
     /// The names and amounts, in the order of naming.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(name, amount)| (&**name, *amount))
+    }
+}
+
+/// Amounts of the same name add up, so that each name is there once whatever was written.
+impl From<Vec<(Cow<'static, str>, u64)>> for Units {
+    fn from(amounts: Vec<(Cow<'static, str>, u64)>) -> Self {
+        amounts.into_iter().fold(Self::none(), |units, (counter, amount)| units.with(counter, amount))
+    }
+}
+
+impl From<Units> for Vec<(Cow<'static, str>, u64)> {
+    fn from(units: Units) -> Self {
+        units.0
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use convoke_core::{AgentId, Message, Resume, ResumeToken, TaskId, TaskReport, TaskStatus};
-use serde_json::Value;
 
 use super::{
     Machine,
@@ -89,11 +88,11 @@ fn check_resume(
     }
 }
 
-/// Whether the token is that of the pause; of one that gave none it is version 0 without state.
+/// Whether the token is that of the pause; of one that gave none it is the empty one.
 fn is_answer(token: &ResumeToken, pause: &TaskRecord) -> bool {
     match pause.resume_token() {
         Some(expected) => token == expected,
-        None => token.version() == 0 && *token.state() == Value::Null,
+        None => *token == ResumeToken::empty(),
     }
 }
 
