@@ -97,7 +97,7 @@ proptest! {
     }
 }
 
-const PAYLOADS: [&str; 16] = [
+const PAYLOADS: [&str; 18] = [
     "# heading",
     "**bold** _em_ ~~gone~~",
     "[click](https://evil.example)",
@@ -107,6 +107,8 @@ const PAYLOADS: [&str; 16] = [
     "`code` ``more``",
     "| a | b | - | -",
     "1. one",
+    "1) one",
+    ": definition",
     "- [x] done",
     "> quote",
     "+ plus",

@@ -145,6 +145,22 @@ fn without_any_result_there_is_no_synthesis() {
 }
 
 #[test]
+fn a_reason_stands_once_and_in_the_order_of_the_plan() {
+    let review = Review::of(&Files::ready());
+    let outcome = Outcome {
+        provider: "offline".to_owned(),
+        entries: vec![
+            Entry::failed(roles::OPERATIONS, vec![error(1)]),
+            Entry::failed(roles::ENGINEERING, vec![error(1)]),
+        ],
+        synthesis: SynthesisEntry::default(),
+        stopped: vec![Stop::Interrupted, Stop::Interrupted],
+    };
+    let report = publish(&review.task, &outcome).unwrap().report;
+    assert_eq!(report.stop_reasons(), [StopReason::AgentFailed, StopReason::Interrupted]);
+}
+
+#[test]
 fn a_failed_synthesis_keeps_the_results() {
     let review = Review::of(&Files::ready());
     let mut outcome = outcome(&review.task, &review.results());
@@ -159,7 +175,7 @@ fn an_outcome_that_lacks_or_contradicts_something_is_refused() {
     let review = Review::of(&Files::ready());
     let results = review.results();
     let complete = outcome(&review.task, &results);
-    let table: [(Change<'_>, &str); 17] = [
+    let table: [(Change<'_>, &str); 18] = [
         (&|outcome| drop(outcome.entries.remove(1)), "`operations` has no entry"),
         (&|outcome| outcome.entries.clear(), "`engineering` has no entry"),
         (
@@ -187,11 +203,10 @@ fn an_outcome_that_lacks_or_contradicts_something_is_refused() {
         (&|outcome| outcome.synthesis = SynthesisEntry::default(), "no synthesis and no reason"),
         (&|outcome| outcome.synthesis.attempts = 2, "the synthesis has 2 attempts"),
         (
-            &|outcome| {
-                outcome.entries[0] = Entry::failed(roles::ENGINEERING, vec![error(1)]);
-            },
-            "names result",
+            &|outcome| outcome.entries[0] = Entry::failed(roles::ENGINEERING, vec![error(2)]),
+            "do not fit its errors",
         ),
+        (&|outcome| outcome.entries[0] = Entry::failed(roles::ENGINEERING, vec![error(1)]), "names result"),
         (
             &|outcome| {
                 let answer = outcome.synthesis.synthesis.as_mut().unwrap();
