@@ -4,6 +4,7 @@
 //! of its own, so that a failed one is run again alone. Reading and writing are apart: of all
 //! commands only `fix` changes a source file.
 
+mod bench;
 mod cargo_steps;
 mod ci;
 mod deny;
@@ -45,11 +46,15 @@ fn run(command: &str, arguments: Vec<String>) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let step = STEPS.iter().find(|step| step.name == command);
-    if step.is_none() && !matches!(command, "ci" | "fix") {
+    if step.is_none() && !matches!(command, "ci" | "fix" | "bench") {
         bail!("no command `{command}`; `cargo xtask help` lists them");
     }
-    if !arguments.is_empty() && !step.is_some_and(|step| step.takes_crates) {
+    if !arguments.is_empty() && command != "bench" && !step.is_some_and(|step| step.takes_crates) {
         bail!("`{command}` takes no arguments, found `{}`", arguments.join(" "));
+    }
+    if command == "bench" {
+        bench::run(&Workspace::load(&env::current_dir()?)?, &arguments)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let mut ctx = Context::new(Workspace::load(&env::current_dir()?)?, arguments);
     match step {
@@ -65,8 +70,9 @@ fn usage() -> String {
     let line = |name: &str, about: &str| format!("  {name:width$}  {about}\n");
     let steps = STEPS.iter().map(|Step { name, about, .. }| line(name, about)).collect::<String>();
     format!(
-        "usage: cargo xtask <command>\n\n{}{}\nthe steps of ci, each a command too:\n{steps}",
+        "usage: cargo xtask <command>\n\n{}{}{}\nthe steps of ci, each a command too:\n{steps}",
         line("ci", "the one check: every step below, in this order, up to the first that fails"),
         line("fix", "writes: applies clippy's suggestions, then formats"),
+        line("bench", "measures [NAME..], each beside its floor, with the release profile"),
     )
 }
