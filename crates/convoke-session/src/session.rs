@@ -96,7 +96,7 @@ impl Session {
     ///
     /// A paused task that gave a resume token goes on only with that token, at [the same
     /// agent](Admission::required_agent). One that gave none goes on with a plain request, at any agent, or with the
-    /// empty token (version 0, state `null`), at the same one. The token is consumed when the attempt starts; one that
+    /// [empty token](convoke_core::ResumeToken::empty), at the same one. The token is consumed when the attempt starts; one that
     /// ends before puts the pause back, so that the request can be sent again.
     ///
     /// # Errors
@@ -135,7 +135,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// None today; a session with a store may fail to write.
+    /// None; it is a result as that of every write.
     pub fn trim(&self, keep: usize) -> impl Future<Output = Result<usize, SessionError>> + Send + use<> {
         let session = self.clone();
         async move { Ok(session.machine().trim(keep)) }

@@ -1,7 +1,10 @@
 //! Budgets under many threads: no limit is passed at any look, but by what a settlement booked beyond.
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::{
+        Barrier,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     thread,
 };
 
@@ -133,4 +136,25 @@ proptest! {
         prop_assert_eq!(teams.each_ref().map(used), spent.map(|spent| (spent, 0)));
         prop_assert_eq!(used(&run), (spent.iter().sum(), 0));
     }
+}
+
+#[test]
+fn two_threads_never_take_the_last_unit_both() {
+    let run = Budget::builder().limit("calls", 100).build();
+    let team = run.child().limit("calls", 1).build();
+    let start = Barrier::new(4);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                start.wait();
+                for _ in 0..50_000 {
+                    if let Ok(reservation) = team.reserve(Units::calls(1)) {
+                        assert_eq!(team.usage("calls").reserved, 1);
+                        drop(reservation);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!((team.usage("calls").reserved, run.usage("calls").reserved), (0, 0));
 }

@@ -1,6 +1,6 @@
 //! Outcomes, outputs and artifacts.
 
-use convoke_core::{Artifact, ArtifactId, Message, TaskOutcome, TaskOutput};
+use convoke_core::{Artifact, ArtifactId, Message, ResumeToken, TaskOutcome, TaskOutput};
 use serde_json::json;
 
 use crate::values::{assert_round_trip, with_stranger};
@@ -50,6 +50,20 @@ fn every_outcome_has_its_output() {
         [TaskOutcome::blocked("no key"), TaskOutcome::cancelled(), TaskOutcome::input_required("?")]
     {
         assert_eq!(outcome.output(), &TaskOutput::default(), "{outcome:?}");
+    }
+}
+
+#[test]
+fn only_what_asks_for_input_keeps_a_token() {
+    let token = || ResumeToken::new(1, "s");
+    let TaskOutcome::InputRequired { prompt, request: None, resume, .. } =
+        TaskOutcome::input_required("?").with_resume(token())
+    else {
+        panic!("it asks for input")
+    };
+    assert_eq!((prompt.as_str(), resume), ("?", Some(token())));
+    for outcome in [TaskOutcome::completed("x"), TaskOutcome::blocked("x"), TaskOutcome::cancelled()] {
+        assert_eq!(outcome.clone().with_resume(token()), outcome);
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use convoke_core::{
     Artifact, ErrorCode, Pause, ResumeToken, SessionId, TaskError, TaskId, TaskOutput, TaskReport,
-    TaskStatus, Timing,
+    TaskRequest, TaskStatus, Timing,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -53,23 +53,58 @@ fn a_refusal_is_blocked_at_attempt_0() {
 }
 
 #[test]
-fn what_did_not_complete_says_why_and_nothing_private() {
-    fn check(status: TaskStatus, error: Option<TaskError>, pause: Option<Pause>, expected: &str) {
+fn a_report_says_in_one_line_what_happened_and_nothing_private() {
+    fn check(change: impl FnOnce(&mut TaskReport), status: TaskStatus, expected: &str) {
         let mut report = report(status);
-        (report.error, report.pause) = (error, pause);
-        assert_eq!(report.into_result().unwrap_err().to_string(), expected);
+        report.output = Some(TaskOutput::text("secret"));
+        change(&mut report);
+        assert_eq!(report.to_string(), expected);
+        if let Err(error) = report.into_result() {
+            assert_eq!(error.to_string(), expected, "the error says the same");
+        }
     }
-    let error =
-        TaskError::new(ErrorCode::StoreFailed, "session `book` was not saved").with_detail("password is 123");
-    let pause = Pause::new("which chapter?", None, None);
+    let error = TaskError::new(ErrorCode::StoreFailed, "session `book` was not saved").with_detail("secret");
+    check(|_| {}, TaskStatus::TimedOut, "task `draft` timed_out");
+    check(|report| report.attempt = 2, TaskStatus::Completed, "task `draft` completed, attempt 2");
     check(
+        |report| {
+            report.agent = Some("writer".parse().unwrap());
+            report.attempt = 1;
+            report.detached = true;
+            report.error = Some(error);
+        },
         TaskStatus::Failed,
-        Some(error),
-        None,
-        "task `draft` ended failed: session `book` was not saved (store_failed)",
+        "task `draft` failed by `writer`, attempt 1, its work goes on detached: session `book` was not saved (store_failed)",
     );
-    check(TaskStatus::InputRequired, None, Some(pause), "task `draft` ended input_required: which chapter?");
-    check(TaskStatus::TimedOut, None, None, "task `draft` ended timed_out");
+    check(
+        |report| report.pause = Some(Pause::new("which chapter?", None, None)),
+        TaskStatus::InputRequired,
+        "task `draft` input_required: which chapter?",
+    );
+}
+
+#[test]
+fn the_code_is_that_of_the_error() {
+    let mut report = report(TaskStatus::Failed);
+    assert_eq!(report.code(), None);
+    report.error = Some(TaskError::new(ErrorCode::StoreFailed, "x"));
+    assert_eq!(report.code(), Some(ErrorCode::StoreFailed));
+}
+
+#[test]
+fn only_a_paused_task_is_answered_and_with_the_token_that_it_gave() {
+    for status in STATUSES {
+        let mut report = report(status);
+        assert_eq!(report.answering("yes"), None, "{status} asks for nothing");
+        for (given, expected) in
+            [(None, ResumeToken::empty()), (Some(ResumeToken::new(2, "s")), ResumeToken::new(2, "s"))]
+        {
+            report.pause = Some(Pause::new("?", None, given));
+            let request = TaskRequest::new("").with_id("draft").in_session("book").resuming(expected, "yes");
+            let expected = status.is_paused().then_some(request);
+            assert_eq!(report.answering("yes"), expected, "{status}");
+        }
+    }
 }
 
 #[test]

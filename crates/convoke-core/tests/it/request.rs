@@ -142,6 +142,7 @@ fn json_must_have_good_ids_and_no_field_too_many() {
 fn a_resume_token_keeps_what_the_executor_put_in() {
     let token = ResumeToken::new(3, json!({ "at": 7 }));
     assert_eq!((token.version(), token.state()), (3, &json!({ "at": 7 })));
+    assert_eq!(ResumeToken::empty(), ResumeToken::new(0, Value::Null));
 }
 
 proptest! {

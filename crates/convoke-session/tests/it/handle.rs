@@ -72,6 +72,18 @@ fn a_late_write_is_refused_and_told_once() {
 }
 
 #[test]
+fn a_write_that_is_refused_in_time_is_not_late() {
+    let session = session();
+    let (hook, told) = recording();
+    let mut admission = session.admit(attempt("t")).unwrap();
+    let handle = admission.start(&agent("writer"), hook);
+    assert_eq!(now(handle.set("", json!(1))), Err(SessionError::EmptyKey));
+    assert!(now(handle.compare_and_set("k", Expected::Revision(9), json!(1))).is_err());
+    assert!(told.lock().unwrap().is_empty());
+    assert!(!handle.is_revoked());
+}
+
+#[test]
 fn a_hook_may_use_the_session() {
     let session = session();
     let host = session.clone();

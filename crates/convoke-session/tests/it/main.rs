@@ -1,5 +1,13 @@
 //! The public behaviour of a session.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "the helpers of tests are tests too, which clippy sees only in `#[test]` functions"
+)]
+
 mod admission;
 mod bounds;
 mod fixtures;

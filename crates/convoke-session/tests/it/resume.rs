@@ -2,7 +2,7 @@
 
 use convoke_core::{ErrorCode, Message, Pause, Resume, ResumeToken, TaskReport, TaskStatus};
 use convoke_session::{Attempt, LateWriteHook, Session};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::fixtures::{agent, attempt, completed, report, session, start, status, task};
 
@@ -31,7 +31,7 @@ fn paused(token: Option<ResumeToken>) -> Session {
 
 #[test]
 fn a_request_fits_its_pause_or_is_refused() {
-    let empty = ResumeToken::new(0, Value::Null);
+    let empty = ResumeToken::empty();
     let check = |recorded: Option<ResumeToken>, sent: Option<ResumeToken>, expected: Result<(), &str>| {
         let session = paused(recorded);
         let before = session.snapshot();
@@ -93,7 +93,7 @@ fn an_answer_goes_to_the_agent_that_asked() {
 
     let plain = paused(None);
     assert_eq!(plain.admit(attempt("t")).unwrap().required_agent(), None);
-    let answered = plain.admit(resuming(ResumeToken::new(0, json!(null)))).unwrap();
+    let answered = plain.admit(resuming(ResumeToken::empty())).unwrap();
     assert_eq!(answered.required_agent(), Some(agent("asker")));
 }
 

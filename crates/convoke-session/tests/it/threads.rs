@@ -14,6 +14,15 @@ use serde_json::{Value, json};
 
 use crate::fixtures::{agent, artifact, artifact_text, attempt, completed, now, recording, session, task};
 
+/// Tells the other threads that this one is over, however it ends: nobody waits for a test that failed.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 #[test]
 fn increments_from_many_threads_all_count() {
     let session = session();
@@ -88,17 +97,17 @@ fn no_reader_sees_a_completed_task_without_its_output() {
         }
         scope.spawn(|| {
             begin.wait();
-            for number in 0..200 {
+            let _over = Over(&is_done);
+            for number in 0..100 {
                 let name = format!("t{number}");
                 let mut admission = session.admit(attempt(&name)).unwrap();
                 let handle = admission.start(&agent("writer"), LateWriteHook::none());
                 handle.publish(artifact("a", "x")).unwrap();
                 admission.settle(completed("answer")).unwrap();
             }
-            is_done.store(true, Ordering::Release);
         });
     });
-    assert_eq!(session.snapshot().tasks().len(), 200);
+    assert_eq!(session.snapshot().tasks().len(), 100);
 }
 
 #[test]
@@ -108,33 +117,34 @@ fn a_write_is_either_before_the_settlement_or_refused() {
         let (hook, told) = recording();
         let mut admission = session.admit(Attempt::new(task("t"))).unwrap();
         let handle = admission.start(&agent("writer"), hook);
+        let is_settled = AtomicBool::new(false);
         let begin = Barrier::new(3);
-        let accepted = thread::scope(|scope| {
-            let writers: Vec<_> = (0..2)
-                .map(|_| {
-                    scope.spawn(|| {
-                        begin.wait();
-                        let mut accepted = 0;
-                        loop {
-                            match handle.post(Message::agent("staged")) {
-                                Ok(_) => accepted += 1,
-                                Err(SessionError::Revoked { .. }) => return accepted,
-                                // The session is full: the settlement still comes.
-                                Err(SessionError::Full { .. }) => thread::yield_now(),
-                                Err(error) => panic!("{error}"),
-                            }
-                        }
-                    })
-                })
-                .collect();
+        let write = || {
+            begin.wait();
+            let mut accepted = 0;
+            loop {
+                // Read before the write: what comes after the settlement must be refused.
+                let is_late = is_settled.load(Ordering::Acquire);
+                match handle.post(Message::agent("staged")) {
+                    Err(SessionError::Revoked { .. }) => return accepted,
+                    result if is_late => panic!("after the settlement: {result:?}"),
+                    Ok(_) => accepted += 1,
+                    Err(SessionError::Full { .. }) => thread::yield_now(),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        };
+        let accepted: usize = thread::scope(|scope| {
+            let writers = [scope.spawn(write), scope.spawn(write)];
             scope.spawn(|| {
                 begin.wait();
+                let _over = Over(&is_settled);
                 for _ in 0..round {
                     thread::yield_now();
                 }
                 admission.settle(completed("")).unwrap();
             });
-            writers.into_iter().map(|writer| writer.join().unwrap()).sum::<usize>()
+            writers.into_iter().map(|writer| writer.join().unwrap()).sum()
         });
         assert_eq!(session.snapshot().messages().len(), accepted);
         assert_eq!(told.lock().unwrap().len(), 2);

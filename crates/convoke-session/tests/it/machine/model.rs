@@ -83,14 +83,14 @@ impl Model {
         lines
     }
 
-    pub(crate) fn admit(&mut self, task: &str, input: &[Said], sent: Sent) -> &'static str {
+    pub(crate) fn admit(&mut self, task: &str, input: &[Said], sent: Sent) -> String {
         let record = self.tasks.get(task).cloned();
         if let Some(record) = &record {
             if !matches!(record.status, Failed | Blocked | Cancelled | InputRequired) {
-                return "invalid_request";
+                return "invalid_request".into();
             }
             if record.detached {
-                return "still_detached";
+                return "still_detached".into();
             }
         }
         let pause = record.clone().filter(|record| record.status == InputRequired);
@@ -101,14 +101,15 @@ impl Model {
             (Some(pause), Sent::Nothing) => !pause.has_token,
         };
         if !fits {
-            return "invalid_request";
+            return "invalid_request".into();
         }
         if input.iter().any(|said| said.bytes > VALUE_BYTES) {
-            return "too large";
+            return "too large".into();
         }
         if !self.fits(sizes(input)) {
-            return "full";
+            return "full".into();
         }
+        let required = pause.as_ref().filter(|_| sent == Sent::Recorded).map_or("any", |pause| pause.agent);
         let last = record.as_ref().and_then(|record| record.last);
         let attempt = record.map_or(1, |record| record.attempt + 1);
         let submitted =
@@ -118,7 +119,7 @@ impl Model {
             Open { is_working: false, input: input.to_vec(), pause, staged: vec![], artifacts: vec![] };
         self.open.insert(task.into(), open);
         self.revision += 1;
-        "ok"
+        format!("ok at {required}")
     }
 
     pub(crate) fn start(&mut self, task: &str) {

@@ -63,7 +63,7 @@ pub(crate) fn operation() -> impl Strategy<Value = Operation> {
         2 => (task(), 1..4_u32).prop_map(|(task, attempt)| Operation::DetachedEnded { task, attempt }),
         2 => said().prop_map(|said| Operation::HostPost { said }),
         4 => (0..9_usize, said()).prop_map(|(nth, said)| Operation::Post { nth, said }),
-        4 => (0..9_usize, 0..3_u8, bytes())
+        4 => (0..9_usize, 0..2_u8, bytes())
             .prop_map(|(nth, id, bytes)| Operation::Publish { nth, id, bytes }),
         2 => (0..9_usize, key(), bytes())
             .prop_map(|(nth, key, bytes)| Operation::HandleSet { nth, key, bytes }),
@@ -86,7 +86,7 @@ fn said() -> impl Strategy<Value = Said> {
 }
 
 fn sent() -> impl Strategy<Value = Sent> {
-    prop_oneof![6 => Just(Sent::Nothing), 4 => Just(Sent::Recorded), 1 => Just(Sent::Wrong)]
+    prop_oneof![4 => Just(Sent::Nothing), 5 => Just(Sent::Recorded), 1 => Just(Sent::Wrong)]
 }
 
 fn carried() -> impl Strategy<Value = Carried> {
@@ -97,7 +97,7 @@ fn carried() -> impl Strategy<Value = Carried> {
         6 => select(vec![Failed, Blocked, Cancelled]),
         2 => select(vec![TimedOut, Submitted, Working]),
     ];
-    let artifacts = vec((0..3_u8, bytes()), 0..2);
+    let artifacts = vec((0..2_u8, bytes()), 0..2);
     (status, bytes(), vec(said(), 0..2), artifacts, any::<bool>(), proptest::bool::weighted(0.2)).prop_map(
         |(status, answer, messages, artifacts, has_token, detached)| Carried {
             status,
