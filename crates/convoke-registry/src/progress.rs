@@ -24,10 +24,10 @@ impl Progress {
         Self { text: text.into(), fraction: None }
     }
 
-    /// Says how far it is; clamped to 0 to 1.
+    /// Says how far it is; clamped to 0 to 1, and left out where it is no number.
     #[must_use]
     pub fn with_fraction(mut self, fraction: f32) -> Self {
-        self.fraction = Some(fraction.clamp(0.0, 1.0));
+        self.fraction = (!fraction.is_nan()).then(|| fraction.clamp(0.0, 1.0));
         self
     }
 }

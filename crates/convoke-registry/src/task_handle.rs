@@ -116,6 +116,8 @@ impl TaskDriver {
     pub fn answer(mut self, answer: Result<TaskReport, TeamError>) {
         if let Ok(report) = &answer {
             self.set_status(report.status);
+        } else if let Err(TeamError::Telemetry { report }) = &answer {
+            self.set_status(report.status);
         }
         self.progress = None;
         if let Some(sender) = self.answer.take() {

@@ -61,7 +61,10 @@ impl Prepared {
         let started = Instant::now();
         let timeout = request.timeout.and_then(|timeout| started.checked_add(timeout));
         let explicit = [timeout, options.deadline].into_iter().flatten().min();
-        let deadline = explicit.or_else(|| started.checked_add(shared.default_task_timeout?));
+        // A timeout beyond what the clock can say is none, and was said all the same.
+        let is_said = request.timeout.is_some() || options.deadline.is_some();
+        let default = shared.default_task_timeout.filter(|_| !is_said);
+        let deadline = explicit.or_else(|| started.checked_add(default?));
         let implicit_session = request.session.is_none();
         let session =
             request.session.take().unwrap_or_else(|| shared.ids.session(shared.clock.unix_millis()));
@@ -146,8 +149,20 @@ impl Prepared {
             Ok(admission) => admission,
             Err(error) => return self.refuse(error),
         };
+        self.dispatch(admission, driver).await
+    }
+
+    /// Waits for an agent and a slot, and works.
+    async fn dispatch(
+        self,
+        admission: Admission,
+        driver: Option<&mut TaskDriver>,
+    ) -> Result<TaskReport, TeamError> {
         if let Some(cause) = self.is_stopped() {
             return self.settle(admission, Conclusion::of_stop(cause, "before it was dispatched"));
+        }
+        if let Some(error) = self.untold() {
+            return self.settle(admission, Conclusion::of_error(error));
         }
         let lease = {
             let paused_at = admission.required_agent();
@@ -172,6 +187,11 @@ impl Prepared {
     /// Runs one attempt whose lease and slot are granted already: admission, work, settlement.
     pub(crate) async fn run_granted(mut self, lease: Lease) -> Result<TaskReport, TeamError> {
         match self.admit() {
+            // The pause that it answers came after it had asked for an agent, and was another agent's.
+            Ok(admission) if admission.required_agent().is_some_and(|agent| agent != *lease.agent()) => {
+                drop(lease);
+                self.dispatch(admission, None).await
+            }
             Ok(admission) => self.work(admission, lease, None).await,
             Err(error) => {
                 drop(lease);
@@ -229,17 +249,20 @@ impl Prepared {
         }
         self.subject.agent = Some(agent.clone());
         self.tell(TeamEventKind::Selected, TaskStatus::Submitted, None);
+        // Before the start, which would use up the pause that a request answers.
+        if let Some(error) = self.untold() {
+            drop(lease);
+            return self.settle(admission, Conclusion::of_error(error));
+        }
         let session = admission.session().clone();
         let handle = admission.start(&agent, self.late_writes(&session));
         if let Some(driver) = &driver {
             driver.set_status(TaskStatus::Working);
         }
         self.tell(TeamEventKind::Started, TaskStatus::Working, None);
-        if self.telemetry_errors > 0 && self.shared.telemetry_failures == TelemetryFailures::Propagate {
+        if let Some(error) = self.untold() {
             drop(lease);
-            let text = "telemetry failed before the work began, and the runtime was built to propagate that";
-            return self
-                .settle(admission, Conclusion::of_error(TaskError::new(ErrorCode::ExecutionFailed, text)));
+            return self.settle(admission, Conclusion::of_error(error));
         }
         let began = Instant::now();
         let mut ctx = ExecutionContext::new(agent.clone(), handle)
@@ -276,13 +299,13 @@ impl Prepared {
         let request = mem::take(&mut self.request);
         self.request.metadata.clone_from(&request.metadata);
         let execution = Execution {
-            shared: Arc::clone(&self.shared),
             lease,
             request,
             ctx,
-            ending: Arc::clone(&ending),
             end,
             after: AfterAbandonment {
+                shared: Arc::clone(&self.shared),
+                ending: Arc::clone(&ending),
                 settled,
                 session,
                 subject: self.subject.clone(),
@@ -298,7 +321,7 @@ impl Prepared {
             agent = %agent,
             attempt = self.subject.attempt,
         );
-        drop(tokio::spawn(execution.run().instrument(span)));
+        drop(tokio::spawn(Box::pin(execution.run().instrument(span))));
         let cause = tokio::select! {
             biased;
             end = &mut ended => return concluded(agent, end.ok()),
@@ -380,6 +403,15 @@ impl Prepared {
             // The session refuses a failed report only where the attempt is not its task's latest, which this one is.
             Err(refused) => self.finish(refused.into_report()),
         }
+    }
+
+    /// Why nothing may begin: an event was not taken, and the host wants to know of each.
+    fn untold(&self) -> Option<TaskError> {
+        if self.telemetry_errors == 0 || self.shared.telemetry_failures != TelemetryFailures::Propagate {
+            return None;
+        }
+        let text = "telemetry failed before the work began, and the runtime was built to propagate that";
+        Some(TaskError::new(ErrorCode::ExecutionFailed, text))
     }
 
     /// The terminal event, and the answer.

@@ -65,6 +65,11 @@ impl Ending {
         self.decide(ABANDONED).is_ok()
     }
 
+    /// Whether the driver gave up waiting.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.0.load(Ordering::Acquire) == ABANDONED
+    }
+
     /// Moves to a final state if none is reached, and answers the state before.
     fn decide(&self, decision: u8) -> Result<u8, u8> {
         self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| (now < ENDED).then_some(decision))

@@ -33,17 +33,18 @@ pub(crate) struct WorkEnd {
 
 /// One call of an executor. It owns the lease: capacity follows the work, not the answer to the caller.
 pub(crate) struct Execution {
-    pub(crate) shared: Arc<Shared>,
     pub(crate) lease: Lease,
     pub(crate) request: TaskRequest,
     pub(crate) ctx: ExecutionContext,
-    pub(crate) ending: Arc<Ending>,
     pub(crate) end: oneshot::Sender<WorkEnd>,
     pub(crate) after: AfterAbandonment,
 }
 
-/// What is left to do when detached work ends.
+/// What is left to do when detached work ends. Dropping it does that, since the tokio runtime may end before the work:
+/// then nothing of it is alive either.
 pub(crate) struct AfterAbandonment {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) ending: Arc<Ending>,
     /// Resolves once the driver has settled the attempt, or is gone.
     pub(crate) settled: oneshot::Receiver<()>,
     pub(crate) session: Session,
@@ -54,10 +55,11 @@ pub(crate) struct AfterAbandonment {
 impl Execution {
     /// Runs the work to its end, whenever that is.
     pub(crate) async fn run(self) {
-        let Self { shared, lease, request, ctx, ending, end, after } = self;
+        // Declared first, so that it is dropped last: the lease is free when the end is told.
+        let Self { mut after, lease, request, ctx, end } = self;
         let abort = lease.capabilities().abort_on_cancel.then(|| ctx.cancellation().clone());
         let said = work(&lease, request, ctx, abort).await;
-        let decided = ending.end();
+        let decided = after.ending.end();
         let at = Instant::now();
         // Before anybody can see the end, so that a follow-up finds the place free. The lease may hold the last copy of a
         // removed agent's executor, whose destructor is the host's code.
@@ -67,22 +69,25 @@ impl Execution {
                 // Fails where the driver is gone, which is where the tokio runtime ends.
                 let _ = end.send(WorkEnd { said, asked_to_stop, at });
             }
-            End::Abandoned => after.run(&shared).await,
+            End::Abandoned => {
+                // Either way there is nothing more to wait for.
+                let _ = (&mut after.settled).await;
+            }
         }
     }
 }
 
-impl AfterAbandonment {
-    async fn run(self, shared: &Shared) {
-        let Self { settled, session, subject, started } = self;
-        // Either way there is nothing more to wait for.
-        let _ = settled.await;
+impl Drop for AfterAbandonment {
+    fn drop(&mut self) {
+        let Self { shared, ending, session, subject, started, .. } = self;
+        if !ending.is_abandoned() || !session.detached_ended(&subject.task, subject.attempt) {
+            return;
+        }
         let status = session.snapshot().task(&subject.task).map(|record| record.status);
-        session.detached_ended(&subject.task, subject.attempt);
         shared.detached.fetch_sub(1, Ordering::Relaxed);
         shared.sessions.end_if_over(session.id());
         if let Some(status) = status {
-            shared.telemetry.tell(TeamEventKind::DetachedEnded, &subject, status, None, started.elapsed());
+            shared.telemetry.tell(TeamEventKind::DetachedEnded, subject, status, None, started.elapsed());
         }
     }
 }

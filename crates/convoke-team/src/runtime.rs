@@ -153,10 +153,11 @@ impl TeamRuntime {
             let task = task_id(&shared, &request);
             let prepared = Prepared::new(&shared, request, task.clone(), options, stop);
             let (sender, answer) = oneshot::channel();
-            tokio.spawn(async move {
+            // Boxed, here and below: spawning moves a future several times, and this one is large.
+            tokio.spawn(Box::pin(async move {
                 // Nobody waits for the answer of a run that was dropped; its record has it.
                 let _ = sender.send(prepared.run(None).await);
-            });
+            }));
             let answer = answer.await;
             stop_on_drop.disarm();
             answer.unwrap_or(Err(TeamError::Lost { task }))
@@ -178,10 +179,10 @@ impl TeamRuntime {
         match Handle::try_current() {
             Ok(tokio) => {
                 let prepared = Prepared::new(&self.shared, request, task, options, stop);
-                tokio.spawn(async move {
+                tokio.spawn(Box::pin(async move {
                     let answer = prepared.run(Some(&mut driver)).await;
                     driver.answer(answer);
-                });
+                }));
             }
             Err(_) => driver.answer(Err(TeamError::NoTokio)),
         }

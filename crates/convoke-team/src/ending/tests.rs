@@ -10,7 +10,7 @@ fn the_first_of_end_and_give_up_decides() {
             ended.stop(cause);
         }
         assert_eq!(ended.end(), End::Ended(cause));
-        assert!(!ended.give_up());
+        assert!(!ended.give_up() && !ended.is_abandoned());
         ended.stop(StopCause::Cancelled);
         assert_eq!(ended.end(), End::Abandoned, "an end is stamped once");
 
@@ -18,7 +18,8 @@ fn the_first_of_end_and_give_up_decides() {
         if let Some(cause) = cause {
             abandoned.stop(cause);
         }
-        assert!(abandoned.give_up());
+        assert!(!abandoned.is_abandoned());
+        assert!(abandoned.give_up() && abandoned.is_abandoned());
         assert_eq!(abandoned.end(), End::Abandoned);
         assert!(!abandoned.give_up());
     }
