@@ -1,0 +1,21 @@
+//! The public behaviour of the registry.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "the helpers of tests are tests too, which clippy sees only in `#[test]` functions"
+)]
+
+mod batch;
+mod bounds;
+mod executor;
+mod fixtures;
+mod handle;
+mod leases;
+mod registration;
+mod slots;
+mod stress;
+mod updates;
+mod waiting;

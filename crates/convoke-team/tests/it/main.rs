@@ -1,0 +1,33 @@
+//! The public behaviour of the team runtime.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "the helpers of tests are tests too, which clippy sees only in `#[test]` functions"
+)]
+
+mod admission;
+mod bounds;
+mod commit;
+mod context;
+mod deadlines;
+mod detached;
+mod dispatch;
+mod drops;
+mod handles;
+mod house;
+mod lifecycle;
+mod limits;
+mod panics;
+mod parallel;
+mod races;
+mod resume;
+mod runtime_end;
+mod schedules;
+mod secrecy;
+mod sessions;
+mod spans;
+mod stopping;
+mod telemetry;

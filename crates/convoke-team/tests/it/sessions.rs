@@ -1,0 +1,90 @@
+//! The sessions of a runtime: named ones live until they are removed, unnamed ones with their work.
+
+use convoke_core::{TaskRequest, TaskStatus};
+use convoke_team::{SessionsError, TeamEventKind};
+use convoke_testkit::{Gate, ScriptedExecutor, Step};
+
+use crate::house::{House, ms, task};
+
+#[tokio::test(start_paused = true)]
+async fn a_run_without_a_session_leaves_none_behind() {
+    let steps = || {
+        [
+            Step::reply("done"),
+            Step::fail(convoke_core::ExecutorError::new("broken")),
+            Step::panic("broken"),
+            Step::cancelled(),
+        ]
+    };
+    let house = House::of(8, ScriptedExecutor::new(steps().into_iter().chain(steps()).chain(steps())));
+    let request = || TaskRequest::new("x").with_timeout(ms(20));
+    for _ in 0..4 {
+        house.run(request()).await;
+        house.team.spawn(request()).await.unwrap();
+    }
+    house.team.run_parallel([request(), request(), request(), request()]).await;
+    house.run(request().requiring("sing")).await;
+    assert_eq!(house.team.stats().sessions, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unnamed_session_stays_as_long_as_detached_work_of_it() {
+    let house = House::of(1, ScriptedExecutor::new([Step::reply("late").after_delay(ms(500))]));
+    let report = house.run(TaskRequest::new("x").with_timeout(ms(20))).await;
+    assert!(report.detached);
+    let session = house.team.session(&report.session).unwrap();
+    assert_eq!((house.team.stats().sessions, session.activity().detached), (1, 1));
+    house.events.seen(TeamEventKind::DetachedEnded, 1).await;
+    assert_eq!(house.team.stats().sessions, 0);
+    assert!(session.is_idle());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_named_session_stays_until_it_is_removed() {
+    let house = House::of(1, ScriptedExecutor::echo());
+    house.run(task("t")).await;
+    house.run(task("u")).await;
+    assert_eq!(house.team.stats().sessions, 1);
+    let session = house.team.remove_session("s").unwrap();
+    assert_eq!(session.snapshot().tasks().len(), 2);
+    assert!(house.team.session("s").is_none());
+    assert!(matches!(house.team.remove_session("s"), Err(SessionsError::Unknown { .. })));
+    assert_eq!(house.run(task("t")).await.attempt, 1, "a new one of the same name");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_with_work_that_is_not_over_is_not_removed() {
+    let gate = Gate::closed();
+    let steps = [Step::reply("done").after(&gate), Step::pause("which?"), Step::reply("late").after(&gate)];
+    let house = House::of(3, ScriptedExecutor::new(steps));
+    let active = house.team.spawn(task("active"));
+    gate.arrived(1).await;
+    house.run(task("paused")).await;
+    let refused = house.team.remove_session("s").unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "session `s` has 1 active, 1 paused and 0 detached tasks; remove it once they have ended"
+    );
+    house.run(task("detached").with_timeout(ms(20))).await;
+    let SessionsError::InUse { activity, .. } = house.team.remove_session("s").unwrap_err() else {
+        panic!("it is in use");
+    };
+    assert_eq!((activity.active, activity.paused, activity.detached), (1, 1, 1));
+    gate.open();
+    active.await.unwrap();
+    house.events.seen(TeamEventKind::DetachedEnded, 1).await;
+    assert!(house.team.remove_session("s").is_err(), "one is paused");
+    assert_eq!(house.record("s", "paused").status, TaskStatus::InputRequired);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_created_once() {
+    let house = House::of(1, ScriptedExecutor::echo());
+    let session = house.team.create_session("s").unwrap();
+    assert!(matches!(house.team.create_session("s"), Err(SessionsError::Exists { .. })));
+    assert!(matches!(house.team.create_session(" "), Err(SessionsError::Id(_))));
+    session.post(convoke_core::Message::user("before")).await.unwrap();
+    house.run(task("t")).await;
+    assert_eq!(session.snapshot().messages().len(), 3, "the run joins it");
+    assert!(matches!(house.team.create_session("s"), Err(SessionsError::Exists { .. })));
+}

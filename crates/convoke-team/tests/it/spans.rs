@@ -1,0 +1,179 @@
+//! The span of a task: under its caller's, with ids alone, and closed when the work has really ended.
+
+use std::{
+    collections::HashMap,
+    fmt::{self, Write as _},
+    sync::{Arc, Mutex},
+};
+
+use convoke_core::TaskRequest;
+use convoke_registry::ExecutorCapabilities;
+use convoke_testkit::{ScriptedExecutor, Step, dropped_after};
+use tokio::time::sleep;
+use tracing::{
+    Subscriber,
+    field::{Field, Visit},
+    span::{Attributes, Id},
+    subscriber::with_default,
+};
+use tracing_subscriber::{
+    layer::{Context, Layer, SubscriberExt as _},
+    registry::{LookupSpan, Registry},
+};
+
+use crate::house::{House, agent, ms, registry, settle, task};
+
+/// Keeps every span and event.
+#[derive(Clone, Default)]
+pub(crate) struct Spans(Arc<Mutex<Kept>>);
+
+#[derive(Default)]
+struct Kept {
+    spans: Vec<Span>,
+    /// Where the spans that are open stand; ids are used again.
+    open: HashMap<u64, usize>,
+    events: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Span {
+    text: String,
+    parent: Option<usize>,
+    is_closed: bool,
+}
+
+struct Text<'a>(&'a mut String);
+
+impl Visit for Text<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        write!(self.0, " {field}={value:?}").unwrap();
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, ctx: Context<'_, S>) {
+        let mut kept = self.0.lock().unwrap();
+        let mut text = attributes.metadata().name().to_owned();
+        attributes.record(&mut Text(&mut text));
+        let parent = ctx.span(id).and_then(|span| span.parent());
+        let parent = parent.map(|parent| kept.open[&parent.id().into_u64()]);
+        let place = kept.spans.len();
+        kept.open.insert(id.into_u64(), place);
+        kept.spans.push(Span { text, parent, is_closed: false });
+    }
+
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        let mut text = event.metadata().name().to_owned();
+        event.record(&mut Text(&mut text));
+        self.0.lock().unwrap().events.push(text);
+    }
+
+    fn on_close(&self, id: Id, _: Context<'_, S>) {
+        let mut kept = self.0.lock().unwrap();
+        let place = kept.open.remove(&id.into_u64()).unwrap();
+        kept.spans[place].is_closed = true;
+    }
+}
+
+impl Spans {
+    /// Runs a future on a paused clock with everything that is traced kept.
+    pub(crate) fn around<T>(&self, future: impl Future<Output = T>) -> T {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        with_default(Registry::default().with(self.clone()), || runtime.block_on(future))
+    }
+
+    /// All that was traced, as text.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        let kept = self.0.lock().unwrap();
+        kept.spans.iter().map(|span| span.text.clone()).chain(kept.events.iter().cloned()).collect()
+    }
+
+    /// Whether each span that was opened for a task is closed.
+    fn are_closed(&self) -> bool {
+        self.0
+            .lock()
+            .unwrap()
+            .spans
+            .iter()
+            .filter(|span| span.text.starts_with("task"))
+            .all(|span| span.is_closed)
+    }
+
+    fn list(&self) -> Vec<Span> {
+        self.0.lock().unwrap().spans.clone()
+    }
+}
+
+#[test]
+fn a_task_has_a_span_under_that_of_its_caller() {
+    let spans = Spans::default();
+    spans.around(async {
+        let house = House::of(2, ScriptedExecutor::echo());
+        let caller = tracing::info_span!("caller");
+        tracing::Instrument::instrument(house.run(task("t")), caller.clone()).await;
+        let handle = caller.in_scope(|| house.team.spawn(task("u")));
+        handle.await.unwrap();
+        tracing::Instrument::instrument(house.team.run_parallel([task("v")]), caller).await;
+    });
+    let span = |text: &str, parent| Span { text: text.to_owned(), parent, is_closed: true };
+    assert_eq!(
+        spans.list(),
+        [
+            span("caller", None),
+            span("task task=t session=s agent=a attempt=1", Some(0)),
+            span("task task=u session=s agent=a attempt=1", Some(0)),
+            span("task task=v session=s agent=a attempt=1", Some(0)),
+        ]
+    );
+}
+
+#[test]
+fn what_the_work_traces_belongs_to_its_span() {
+    let spans = Spans::default();
+    spans.around(async {
+        let step = Step::call(|_, _| async {
+            let _inner = tracing::info_span!("inner");
+            Ok("done")
+        });
+        House::of(1, ScriptedExecutor::new([step])).run(task("t")).await;
+    });
+    let spans = spans.list();
+    assert_eq!((spans[1].text.as_str(), spans[1].parent), ("inner", Some(0)));
+}
+
+#[test]
+fn a_span_closes_whatever_becomes_of_its_task() {
+    let spans = Spans::default();
+    spans.around(async {
+        let steps = || [Step::panic("broken"), Step::cancelled(), Step::cancelled(), Step::cancelled()];
+        let aborts = ExecutorCapabilities::default().with_abort_on_cancel();
+        for capabilities in [ExecutorCapabilities::default(), aborts] {
+            let executor = ScriptedExecutor::new(steps()).with_capabilities(capabilities);
+            let house = House::new(registry([(agent("a").with_max_concurrency(4), executor)]));
+            let request = || TaskRequest::new("x");
+            house.run(request()).await;
+            house.run(request().with_timeout(ms(20))).await;
+            dropped_after(1, house.team.run(request())).await;
+            let handle = house.team.spawn(request());
+            settle().await;
+            handle.cancel();
+            handle.await.unwrap();
+            settle().await;
+            assert!(spans.are_closed());
+        }
+        assert_eq!(spans.list().len(), 6, "the run that was dropped before its work has none");
+    });
+}
+
+#[test]
+fn the_span_of_detached_work_closes_when_the_work_has_ended() {
+    let spans = Spans::default();
+    spans.around(async {
+        let house = House::of(1, ScriptedExecutor::new([Step::reply("late").after_delay(ms(500))]));
+        assert!(house.run(task("t").with_timeout(ms(20))).await.detached);
+        assert!(!spans.are_closed());
+        sleep(ms(1_000)).await;
+        assert!(spans.are_closed());
+    });
+}

@@ -1,0 +1,13 @@
+//! What every implementor of a contract must hold, as suites that an implementor runs in its own tests.
+//!
+//! A suite panics at the first thing that is not so, and says what.
+
+#[cfg(feature = "registry")]
+mod agent_executor;
+#[cfg(feature = "observability")]
+mod event_sink;
+
+#[cfg(feature = "registry")]
+pub use agent_executor::agent_executor;
+#[cfg(feature = "observability")]
+pub use event_sink::{Published, event_sink};
