@@ -3,6 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "the helpers of tests are tests too, which clippy sees only in `#[test]` functions"
 )]
 
