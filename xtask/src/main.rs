@@ -46,21 +46,17 @@ fn run(command: &str, arguments: Vec<String>) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let step = STEPS.iter().find(|step| step.name == command);
-    if step.is_none() && !matches!(command, "ci" | "fix" | "bench") {
-        bail!("no command `{command}`; `cargo xtask help` lists them");
-    }
-    if !arguments.is_empty() && command != "bench" && !step.is_some_and(|step| step.takes_crates) {
+    let takes_names = command == "bench" || step.is_some_and(|step| step.takes_crates);
+    if !takes_names && !arguments.is_empty() && (step.is_some() || matches!(command, "ci" | "fix")) {
         bail!("`{command}` takes no arguments, found `{}`", arguments.join(" "));
     }
-    if command == "bench" {
-        bench::run(&Workspace::load(&env::current_dir()?)?, &arguments)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut ctx = Context::new(Workspace::load(&env::current_dir()?)?, arguments);
-    match step {
-        Some(step) => ci::run_step(step, &mut ctx)?,
-        None if command == "ci" => return Ok(ci::run(&STEPS, &mut ctx)),
-        None => fix::run(&ctx.workspace)?,
+    let workspace = Workspace::load(&env::current_dir()?)?;
+    match (step, command) {
+        (Some(step), _) => ci::run_step(step, &mut Context::new(workspace, arguments))?,
+        (None, "ci") => return Ok(ci::run(&STEPS, &mut Context::new(workspace, arguments))),
+        (None, "fix") => fix::run(&workspace)?,
+        (None, "bench") => bench::run(&workspace, &arguments)?,
+        (None, _) => bail!("no command `{command}`; `cargo xtask help` lists them"),
     }
     Ok(ExitCode::SUCCESS)
 }

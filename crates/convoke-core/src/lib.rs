@@ -17,7 +17,7 @@
 //!
 //! | where | what |
 //! |---|---|
-//! | `id`, `derived`, `task_ids` | ids: checked, derived from each other, generated |
+//! | `id`, `derived`, `id_generator` | ids: checked, derived from each other, generated |
 //! | `agent` | who an agent is: descriptor, skills |
 //! | `request`, `outcome`, `resume`, `report` | a task from its request to its report |
 //! | `status`, `code`, `error` | the state machine of a task, the error codes, the errors |
@@ -31,13 +31,13 @@ mod code;
 mod derived;
 mod error;
 mod id;
+mod id_generator;
 mod message;
 mod outcome;
 mod report;
 mod request;
 mod resume;
 mod status;
-mod task_ids;
 
 pub use agent::{AgentDescriptor, Metadata, Skill, SkillOrigin};
 pub use artifact::Artifact;
@@ -51,10 +51,10 @@ pub use id::{
     AgentId, ArtifactId, CallId, IdError, IdProblem, MAX_ID_BYTES, MessageId, PlanId, SessionId, SkillId,
     StepId, TaskId,
 };
+pub use id_generator::IdGenerator;
 pub use message::{Message, Role, json_size};
 pub use outcome::{TaskOutcome, TaskOutput};
 pub use report::{NotCompleted, Pause, TaskReport, Timing};
 pub use request::{CapacityPolicy, RequestDefect, Resume, TaskRequest};
 pub use resume::ResumeToken;
 pub use status::TaskStatus;
-pub use task_ids::IdGenerator;

@@ -85,7 +85,7 @@ pub fn json_size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(true) => 4,
         Value::Bool(false) => 5,
-        Value::Number(number) => number.as_str_len(),
+        Value::Number(number) => number_size(number),
         Value::String(text) => text.len() + 2,
         Value::Array(items) => {
             let commas = items.len().saturating_sub(1);
@@ -98,19 +98,13 @@ pub fn json_size(value: &Value) -> usize {
     }
 }
 
-trait NumberLength {
-    fn as_str_len(&self) -> usize;
-}
-
-impl NumberLength for serde_json::Number {
-    fn as_str_len(&self) -> usize {
-        let digits = |magnitude: u64| magnitude.checked_ilog10().unwrap_or(0) as usize + 1;
-        if let Some(unsigned) = self.as_u64() {
-            digits(unsigned)
-        } else if let Some(signed) = self.as_i64() {
-            digits(signed.unsigned_abs()) + 1
-        } else {
-            self.to_string().len()
-        }
+fn number_size(number: &serde_json::Number) -> usize {
+    let digits = |magnitude: u64| magnitude.checked_ilog10().unwrap_or(0) as usize + 1;
+    if let Some(unsigned) = number.as_u64() {
+        digits(unsigned)
+    } else if let Some(signed) = number.as_i64() {
+        digits(signed.unsigned_abs()) + 1
+    } else {
+        number.to_string().len()
     }
 }

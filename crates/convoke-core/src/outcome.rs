@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{Artifact, Message, Metadata, ResumeToken};
+use crate::{Artifact, Message, Metadata, ResumeToken, TaskStatus};
 
 /// What a task produced.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -155,6 +155,17 @@ impl TaskOutcome {
             *resume = Some(token);
         }
         self
+    }
+
+    /// The status of the report that says this.
+    pub fn status(&self) -> TaskStatus {
+        match self {
+            Self::Completed(_) => TaskStatus::Completed,
+            Self::InputRequired { .. } => TaskStatus::InputRequired,
+            Self::Blocked { .. } => TaskStatus::Blocked,
+            Self::Cancelled { .. } => TaskStatus::Cancelled,
+            Self::TimedOut { .. } => TaskStatus::TimedOut,
+        }
     }
 
     /// The output, whatever the outcome.

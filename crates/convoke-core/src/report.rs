@@ -98,11 +98,6 @@ impl TaskReport {
         }
     }
 
-    /// A report that says why nothing was admitted or dispatched.
-    pub fn refused(task: TaskId, session: SessionId, error: TaskError) -> Self {
-        Self { error: Some(error), ..Self::new(task, session, TaskStatus::Blocked) }
-    }
-
     /// Whether the task completed.
     pub fn is_success(&self) -> bool {
         self.status == TaskStatus::Completed

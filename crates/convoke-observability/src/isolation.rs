@@ -42,7 +42,7 @@ pub fn call_isolated<E>(call: impl FnOnce() -> Result<(), E>) -> Result<(), Fail
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(Failure::Returned(error)),
-        Err(payload) => Err(Failure::Panicked { detail: detail(payload) }),
+        Err(payload) => Err(Failure::Panicked { detail: panic_detail(payload) }),
     }
 }
 
@@ -55,7 +55,10 @@ pub fn publish_isolated(sink: &(impl EventSink + ?Sized), event: &Event) -> Resu
     call_isolated(|| sink.publish(event))
 }
 
-fn detail(payload: Box<dyn Any + Send>) -> Option<String> {
+/// What a panic said, from its payload, which is then dropped: a destructor that panics in turn harms nobody.
+///
+/// It may quote anything, so it is for the host alone and belongs in no event.
+pub fn panic_detail(payload: Box<dyn Any + Send>) -> Option<String> {
     let payload = match payload.downcast::<String>() {
         Ok(text) => return Some(*text),
         Err(payload) => payload,

@@ -65,22 +65,22 @@ impl ExecutionContext {
 
     /// Sets when the work is asked to stop.
     #[must_use]
-    pub fn with_deadline(mut self, deadline: Option<Instant>) -> Self {
-        self.deadline = deadline;
+    pub fn with_deadline(mut self, deadline: impl Into<Option<Instant>>) -> Self {
+        self.deadline = deadline.into();
         self
     }
 
     /// Sets the last report of the same task.
     #[must_use]
-    pub fn with_previous(mut self, report: Option<Arc<TaskReport>>) -> Self {
-        self.previous = report;
+    pub fn with_previous(mut self, report: impl Into<Option<Arc<TaskReport>>>) -> Self {
+        self.previous = report.into();
         self
     }
 
     /// Sets what the work may spend.
     #[must_use]
-    pub fn with_budget(mut self, budget: Option<Budget>) -> Self {
-        self.budget = budget;
+    pub fn with_budget(mut self, budget: impl Into<Option<Budget>>) -> Self {
+        self.budget = budget.into();
         self
     }
 

@@ -1,6 +1,6 @@
 //! What is asked of a session when work is to begin.
 
-use convoke_core::{Message, Resume, TaskId};
+use convoke_core::{Message, Resume, TaskId, TaskRequest};
 
 use crate::Author;
 
@@ -15,6 +15,7 @@ use crate::Author;
 /// # Ok::<(), convoke_core::IdError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Attempt {
     /// The task.
     pub task: TaskId,
@@ -30,6 +31,24 @@ impl Attempt {
     /// An attempt that the host asks for, without input.
     pub fn new(task: TaskId) -> Self {
         Self { task, input: Vec::new(), resume: None, author: Author::Host }
+    }
+
+    /// An attempt at what a request asks for: its input, its messages, then the answer to a pause.
+    pub fn of_request(task: TaskId, request: &TaskRequest) -> Self {
+        let mut attempt = Self::new(task);
+        if !request.input.is_empty() || request.data.is_some() {
+            let mut input = Message::user(request.input.clone());
+            input.data.clone_from(&request.data);
+            attempt = attempt.with_message(input);
+        }
+        attempt.input.extend(request.messages.iter().cloned());
+        match &request.resume {
+            None => attempt,
+            Some(resume) => {
+                let answer = Message::user(String::new()).with_data(resume.answer.clone());
+                attempt.with_message(answer).resuming(resume.clone())
+            }
+        }
     }
 
     /// Adds to what the executor is given.

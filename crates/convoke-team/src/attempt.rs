@@ -7,7 +7,7 @@ use std::{
 };
 
 use convoke_core::{
-    AgentId, Budget, ErrorCode, Message, TaskError, TaskId, TaskReport, TaskRequest, TaskStatus, Timing,
+    AgentId, Budget, ErrorCode, TaskError, TaskId, TaskReport, TaskRequest, TaskStatus, Timing,
 };
 use convoke_registry::{ExecutionContext, Lease, LeaseRequest, RunOptions, TaskDriver, TeamError};
 use convoke_session::{Admission, Attempt as AttemptInput, LateWriteHook, Session};
@@ -16,7 +16,10 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument as _;
+use tracing::{
+    Instrument as _, Span,
+    field::{Empty, display},
+};
 
 use crate::{
     TeamEventKind, TelemetryFailures,
@@ -40,7 +43,7 @@ pub(crate) struct Prepared {
     budget: Option<Budget>,
     started: Instant,
     /// The span of the caller at the first poll, which the task's own span is a child of.
-    parent: tracing::Span,
+    parent: Span,
     subject: Subject,
     telemetry_errors: u32,
 }
@@ -70,7 +73,8 @@ impl Prepared {
             request.session.take().unwrap_or_else(|| shared.ids.session(shared.clock.unix_millis()));
         request.id = Some(task.clone());
         request.session = Some(session.clone());
-        let subject = Subject { session, task, attempt: 0, agent: None, trace_id: request.trace_id.clone() };
+        let trace_id = request.trace_id.as_deref().filter(|_| shared.telemetry.is_on()).map(Arc::from);
+        let subject = Subject { session, task, attempt: 0, agent: None, trace_id, span: Span::none() };
         Self {
             shared: Arc::clone(shared),
             request,
@@ -80,7 +84,7 @@ impl Prepared {
             stop,
             budget: options.budget.or_else(|| shared.budget.clone()),
             started,
-            parent: tracing::Span::current(),
+            parent: Span::current(),
             subject,
             telemetry_errors: 0,
         }
@@ -212,25 +216,24 @@ impl Prepared {
     }
 
     fn admit(&mut self) -> Result<Admission, TaskError> {
-        let mut attempt = AttemptInput::new(self.subject.task.clone());
-        if !self.request.input.is_empty() || self.request.data.is_some() {
-            let mut input = Message::user(self.request.input.clone());
-            input.data.clone_from(&self.request.data);
-            attempt = attempt.with_message(input);
-        }
-        for message in &self.request.messages {
-            attempt = attempt.with_message(message.clone());
-        }
-        if let Some(resume) = &self.request.resume {
-            let answer = Message::user(String::new()).with_data(resume.answer.clone());
-            attempt = attempt.with_message(answer).resuming(resume.clone());
-        }
+        let attempt = AttemptInput::of_request(self.subject.task.clone(), &self.request);
         let admission = if self.implicit_session {
-            Session::new(self.subject.session.clone()).admit(attempt)?
+            let limits = self.shared.session_limits;
+            Session::with_limits(self.subject.session.clone(), limits).admit(attempt)?
         } else {
-            self.shared.sessions.admit(&self.subject.session, attempt)?
+            self.shared.sessions.admit(&self.subject.session, self.shared.session_limits, attempt)?
         };
         self.subject.attempt = admission.attempt();
+        self.subject.span = tracing::info_span!(
+            target: "convoke",
+            parent: &self.parent,
+            "task",
+            task = %self.subject.task,
+            session = %self.subject.session,
+            attempt = self.subject.attempt,
+            agent = Empty,
+            status = Empty,
+        );
         self.tell(TeamEventKind::Submitted, TaskStatus::Submitted, None);
         Ok(admission)
     }
@@ -247,6 +250,7 @@ impl Prepared {
             drop(lease);
             return self.settle(admission, Conclusion::of_stop(cause, "before it was started"));
         }
+        self.subject.span.record("agent", display(&agent));
         self.subject.agent = Some(agent.clone());
         self.tell(TeamEventKind::Selected, TaskStatus::Submitted, None);
         // Before the start, which would use up the pause that a request answers.
@@ -312,15 +316,7 @@ impl Prepared {
                 started: self.started,
             },
         };
-        let span = tracing::info_span!(
-            target: "convoke",
-            parent: &self.parent,
-            "task",
-            task = %self.subject.task,
-            session = %self.subject.session,
-            agent = %agent,
-            attempt = self.subject.attempt,
-        );
+        let span = self.subject.span.clone();
         drop(tokio::spawn(Box::pin(execution.run().instrument(span))));
         let cause = tokio::select! {
             biased;
@@ -416,6 +412,7 @@ impl Prepared {
 
     /// The terminal event, and the answer.
     fn finish(mut self, mut report: TaskReport) -> Result<TaskReport, TeamError> {
+        self.subject.span.record("status", display(report.status));
         self.tell(TeamEventKind::of_end(report.status), report.status, report.error.as_ref());
         report.telemetry_errors = self.telemetry_errors;
         let propagate = self.shared.telemetry_failures == TelemetryFailures::Propagate;

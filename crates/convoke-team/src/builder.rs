@@ -1,19 +1,27 @@
 //! How a runtime is set up.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicUsize},
+    time::Duration,
+};
 
 use convoke_core::{Budget, IdGenerator};
 use convoke_observability::{AnySink, EventIds, EventSink};
 use convoke_registry::AgentRegistry;
+use convoke_session::SessionLimits;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     TeamEvent, TeamObserver, TeamRuntime, TelemetryFailures, clock::Clock, event::FunctionObserver,
-    execution::DEFAULT_GRACE, runtime::Shared, sessions::Sessions, telemetry::Telemetry,
+    runtime::Shared, sessions::Sessions, telemetry::Telemetry,
 };
 
 /// How many tasks run at a time unless a host says otherwise.
 const DEFAULT_MAX_PARALLEL_TASKS: usize = 4;
+
+/// How long work that was asked to stop has to answer unless a host says otherwise.
+const DEFAULT_GRACE: Duration = Duration::from_millis(50);
 
 /// Why a runtime cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +45,7 @@ pub struct TeamRuntimeBuilder {
     observer: Option<Box<dyn TeamObserver>>,
     sink: Option<AnySink>,
     budget: Option<Budget>,
+    session_limits: SessionLimits,
     telemetry_failures: TelemetryFailures,
     ids: IdGenerator,
 }
@@ -51,6 +60,7 @@ impl TeamRuntimeBuilder {
             observer: None,
             sink: None,
             budget: None,
+            session_limits: SessionLimits::default(),
             telemetry_failures: TelemetryFailures::default(),
             ids: IdGenerator::random(),
         }
@@ -68,7 +78,8 @@ impl TeamRuntimeBuilder {
         self
     }
 
-    /// How long work that was asked to stop has to answer before its caller gets the answer without it. 50 ms unless set.
+    /// How long work that was asked to stop has to answer before its caller gets the answer without it. 50 ms unless set;
+    /// zero gives it none.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
@@ -98,6 +109,12 @@ impl TeamRuntimeBuilder {
         self
     }
 
+    /// How much each session takes that this runtime makes; the defaults of [`SessionLimits`] unless set.
+    pub fn session_limits(mut self, limits: SessionLimits) -> Self {
+        self.session_limits = limits;
+        self
+    }
+
     /// What a run does where an observer or a sink fails. Isolated and counted unless set.
     pub fn telemetry_failures(mut self, failures: TelemetryFailures) -> Self {
         self.telemetry_failures = failures;
@@ -123,10 +140,9 @@ impl TeamRuntimeBuilder {
             return Err(BuildError::ZeroTimeout);
         }
         let clock = Arc::new(Clock::new());
-        let sink = self.sink.map(|sink| {
-            let runtime = self.ids.session(clock.unix_millis());
-            (sink, EventIds::new(runtime.as_str()))
-        });
+        // Drawn also where no sink needs it, so that a sink does not change the ids of a seeded runtime.
+        let runtime = self.ids.session(clock.unix_millis());
+        let sink = self.sink.map(|sink| (sink, EventIds::new(runtime.as_str())));
         Ok(TeamRuntime::new(Shared {
             slots: self.registry.slots(self.max_parallel_tasks),
             registry: self.registry,
@@ -139,8 +155,9 @@ impl TeamRuntimeBuilder {
             grace: self.grace,
             max_parallel_tasks: self.max_parallel_tasks,
             budget: self.budget,
+            session_limits: self.session_limits,
             root: CancellationToken::new(),
-            detached: std::sync::atomic::AtomicUsize::new(0),
+            detached: AtomicUsize::new(0),
         }))
     }
 }

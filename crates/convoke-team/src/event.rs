@@ -1,8 +1,9 @@
 //! What a runtime tells its observer: typed events, without content.
 
-use std::{borrow::Cow, error::Error, fmt, time::Duration};
+use std::{borrow::Cow, error::Error, fmt, sync::Arc, time::Duration};
 
 use convoke_core::{AgentId, ErrorCode, SessionId, TaskId, TaskStatus};
+use convoke_observability::{Event, EventId};
 
 /// What happened to a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,7 +29,7 @@ pub enum TeamEventKind {
     TimedOut,
     /// Work that nobody waited for any more has ended, and its lease is free.
     DetachedEnded,
-    /// Work that nobody waited for any more tried to write to the session, and was refused.
+    /// An attempt that has ended tried to write to the session, and was refused.
     LateWriteRefused,
 }
 
@@ -81,7 +82,7 @@ pub struct TeamEvent {
     /// The agent, once one is chosen.
     pub agent: Option<AgentId>,
     /// The trace that the request belongs to.
-    pub trace_id: Option<String>,
+    pub trace_id: Option<Arc<str>>,
     /// Where the task stands after this.
     pub status: TaskStatus,
     /// Why it did not complete.
@@ -92,12 +93,38 @@ pub struct TeamEvent {
     pub elapsed: Duration,
 }
 
+impl TeamEvent {
+    /// The same as a common event, for sinks that take events of every kind. `unix_millis` is the time of day.
+    pub fn to_event(&self, id: EventId, unix_millis: u64) -> Event {
+        let mut event = Event::new(id, unix_millis, "team", self.kind.as_str(), self.task.as_str())
+            .with_session(self.session.clone())
+            .with_task(self.task.clone())
+            .with_attempt(self.attempt)
+            .with_status(self.status.as_str())
+            .with_elapsed(self.elapsed);
+        if let Some(agent) = &self.agent {
+            event = event.with_agent(agent.clone());
+        }
+        if let Some(trace_id) = &self.trace_id {
+            event = event.with_trace_id(Arc::clone(trace_id));
+        }
+        if let Some(code) = self.code {
+            event = event.with_attribute("code", code.as_str());
+        }
+        if let Some(text) = &self.text {
+            event = event.with_attribute("text", text.clone());
+        }
+        event
+    }
+}
+
 /// Takes the events of a runtime.
 ///
 /// # Contract
 ///
-/// - Called outside all locks, on the task that the event is about; in order for one task, concurrently for several.
-/// - It must not block: the task waits for it. A sink that may block goes behind a bounded async sink.
+/// - Called outside all locks, in order for one task, concurrently for several.
+/// - It must not block: the driver of the task waits for it, and all tasks of one `run_parallel` have one driver. A sink
+///   that may block goes behind a bounded async sink.
 ///
 /// # Errors
 ///

@@ -1,20 +1,17 @@
 //! The task on which an executor runs, from its call to the moment at which it has really ended.
 
 use std::{
-    any::Any,
-    mem,
-    panic::{AssertUnwindSafe, catch_unwind},
+    convert::Infallible,
+    panic::AssertUnwindSafe,
     sync::{Arc, atomic::Ordering},
 };
 
 use convoke_core::{ErrorCode, ExecutorError, TaskError, TaskOutcome, TaskRequest};
+use convoke_observability::{call_isolated, panic_detail};
 use convoke_registry::{AgentExecutor, ExecutionContext, Lease};
 use convoke_session::Session;
 use futures_util::FutureExt as _;
-use tokio::{
-    sync::oneshot,
-    time::{Duration, Instant},
-};
+use tokio::{sync::oneshot, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -63,7 +60,11 @@ impl Execution {
         let at = Instant::now();
         // Before anybody can see the end, so that a follow-up finds the place free. The lease may hold the last copy of a
         // removed agent's executor, whose destructor is the host's code.
-        isolated(|| drop(lease));
+        // A panic of it has nowhere to go.
+        let _ = call_isolated(|| -> Result<(), Infallible> {
+            drop(lease);
+            Ok(())
+        });
         match decided {
             End::Ended(asked_to_stop) => {
                 // Fails where the driver is gone, which is where the tokio runtime ends.
@@ -121,30 +122,9 @@ async fn work(
             ErrorCode::ExecutorPanicked,
             format!("executor of agent `{}` panicked", lease.agent()),
         );
-        Err(match panic_text(payload) {
+        Err(match panic_detail(payload) {
             Some(text) => error.with_detail(text),
             None => error,
         })
     })
 }
-
-/// What a panic said. Its payload is the host's, and may panic when it is dropped.
-fn panic_text(payload: Box<dyn Any + Send>) -> Option<String> {
-    let text = payload
-        .downcast_ref::<String>()
-        .cloned()
-        .or_else(|| payload.downcast_ref::<&'static str>().map(|text| (*text).to_owned()));
-    isolated(|| drop(payload));
-    text
-}
-
-/// Runs the host's code where a panic has nowhere to go.
-fn isolated(call: impl FnOnce()) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
-        // Dropping what was thrown could throw again.
-        mem::forget(payload);
-    }
-}
-
-/// How long the driver waits after a stop for the work to end by itself.
-pub(crate) const DEFAULT_GRACE: Duration = Duration::from_millis(50);

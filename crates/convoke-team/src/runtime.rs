@@ -12,7 +12,7 @@ use std::{
 
 use convoke_core::{Budget, IdError, IdGenerator, SessionId, TaskReport, TaskRequest};
 use convoke_registry::{AgentRegistry, RunOptions, SlotUsage, Slots, TaskHandle, TeamError};
-use convoke_session::Session;
+use convoke_session::{Session, SessionLimits};
 use tokio::{runtime::Handle, sync::oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -80,6 +80,7 @@ pub(crate) struct Shared {
     pub(crate) grace: Duration,
     pub(crate) max_parallel_tasks: usize,
     pub(crate) budget: Option<Budget>,
+    pub(crate) session_limits: SessionLimits,
     /// Cancelled when the runtime ends.
     pub(crate) root: CancellationToken,
     pub(crate) detached: AtomicUsize,
@@ -241,7 +242,7 @@ impl TeamRuntime {
         I::Error: Into<IdError>,
     {
         let id = id.try_into().map_err(Into::into)?;
-        self.shared.sessions.create(Session::new(id))
+        self.shared.sessions.create(Session::with_limits(id, self.shared.session_limits))
     }
 
     /// Forgets a session, and gives it back.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 use convoke_core::{IdError, SessionId};
-use convoke_session::{Admission, AdmissionError, Attempt, Session, SessionActivity};
+use convoke_session::{Admission, AdmissionError, Attempt, Session, SessionActivity, SessionLimits};
 use parking_lot::RwLock;
 
 /// Why a session was not created or not removed.
@@ -57,14 +57,19 @@ impl Sessions {
     }
 
     /// Admits an attempt to a session, which is made if it does not exist and the attempt is admitted.
-    pub(crate) fn admit(&self, id: &SessionId, attempt: Attempt) -> Result<Admission, AdmissionError> {
+    pub(crate) fn admit(
+        &self,
+        id: &SessionId,
+        limits: SessionLimits,
+        attempt: Attempt,
+    ) -> Result<Admission, AdmissionError> {
         if let Some(kept) = self.0.read().get(id) {
             return kept.session.admit(attempt);
         }
         match self.0.write().entry(id.clone()) {
             Entry::Occupied(kept) => kept.get().session.admit(attempt),
             Entry::Vacant(free) => {
-                let session = Session::new(id.clone());
+                let session = Session::with_limits(id.clone(), limits);
                 let admission = session.admit(attempt)?;
                 free.insert(Kept { session, ends_when_idle: false });
                 Ok(admission)

@@ -11,7 +11,8 @@ use std::{
 };
 
 use convoke_core::{AgentId, SessionId, TaskError, TaskId, TaskStatus};
-use convoke_observability::{AnySink, Event, EventIds, call_isolated, publish_isolated};
+use convoke_observability::{AnySink, EventIds, call_isolated, publish_isolated};
+use tracing::Span;
 
 use crate::{TeamEvent, TeamEventKind, TeamObserver, clock::Clock};
 
@@ -42,7 +43,9 @@ pub(crate) struct Subject {
     pub(crate) task: TaskId,
     pub(crate) attempt: u32,
     pub(crate) agent: Option<AgentId>,
-    pub(crate) trace_id: Option<String>,
+    pub(crate) trace_id: Option<Arc<str>>,
+    /// The task's span, from its admission on.
+    pub(crate) span: Span,
 }
 
 impl Telemetry {
@@ -76,50 +79,29 @@ impl Telemetry {
         if !self.is_on() {
             return 0;
         }
+        let event = TeamEvent {
+            kind,
+            session: subject.session.clone(),
+            task: subject.task.clone(),
+            attempt: subject.attempt,
+            agent: subject.agent.clone(),
+            trace_id: subject.trace_id.clone(),
+            status,
+            code: error.map(TaskError::code),
+            text: error.map(|error| Cow::Owned(error.message().to_owned())),
+            elapsed,
+        };
         let mut failed = 0;
-        let text = error.map(|error| error.message().to_owned());
-        if let Some(observer) = &self.observer {
-            let event = TeamEvent {
-                kind,
-                session: subject.session.clone(),
-                task: subject.task.clone(),
-                attempt: subject.attempt,
-                agent: subject.agent.clone(),
-                trace_id: subject.trace_id.clone(),
-                status,
-                code: error.map(TaskError::code),
-                text: text.clone().map(Cow::Owned),
-                elapsed,
-            };
-            failed += u32::from(call_isolated(|| observer.observe(&event)).is_err());
-        }
-        if let Some((sink, ids)) = &self.sink {
-            let mut event = Event::new(
-                ids.next_id(),
-                self.clock.unix_millis(),
-                "team",
-                kind.as_str(),
-                subject.task.as_str(),
-            )
-            .with_session(subject.session.clone())
-            .with_task(subject.task.clone())
-            .with_attempt(subject.attempt)
-            .with_status(status.as_str())
-            .with_elapsed(elapsed);
-            if let Some(agent) = &subject.agent {
-                event = event.with_agent(agent.clone());
+        // In the task's span, so that what a sink makes of the event is its child.
+        subject.span.in_scope(|| {
+            if let Some(observer) = &self.observer {
+                failed += u32::from(call_isolated(|| observer.observe(&event)).is_err());
             }
-            if let Some(trace_id) = &subject.trace_id {
-                event = event.with_trace_id(trace_id.as_str());
+            if let Some((sink, ids)) = &self.sink {
+                let event = event.to_event(ids.next_id(), self.clock.unix_millis());
+                failed += u32::from(publish_isolated(sink, &event).is_err());
             }
-            if let Some(error) = error {
-                event = event.with_attribute("code", error.code().as_str());
-            }
-            if let Some(text) = text {
-                event = event.with_attribute("text", text);
-            }
-            failed += u32::from(publish_isolated(sink, &event).is_err());
-        }
+        });
         self.failures.fetch_add(u64::from(failed), Ordering::Relaxed);
         failed
     }

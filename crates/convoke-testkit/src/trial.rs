@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use convoke_core::{
-    AgentDescriptor, AgentId, ExecutorError, IdGenerator, Message, TaskOutcome, TaskReport, TaskRequest,
+    AgentDescriptor, AgentId, ExecutorError, IdGenerator, TaskOutcome, TaskReport, TaskRequest,
     TaskStatus,
 };
 use convoke_registry::{AgentExecutor, ExecutionContext};
@@ -45,15 +45,8 @@ impl Trial {
     pub fn new(request: TaskRequest) -> Result<Self, AdmissionError> {
         let ids = IdGenerator::seeded(0);
         let session = Session::new(request.session.clone().unwrap_or_else(|| ids.session(0)));
-        let mut attempt = Attempt::new(request.id.clone().unwrap_or_else(|| ids.task(0)));
-        if !request.input.is_empty() || request.data.is_some() {
-            let mut input = Message::user(request.input.clone());
-            input.data.clone_from(&request.data);
-            attempt = attempt.with_message(input);
-        }
-        attempt.input.extend(request.messages.iter().cloned());
-        attempt.resume.clone_from(&request.resume);
-        let mut admission = session.admit(attempt)?;
+        let task = request.id.clone().unwrap_or_else(|| ids.task(0));
+        let mut admission = session.admit(Attempt::of_request(task, &request))?;
 
         let agent = AgentDescriptor::new("agent").id().clone();
         let late = Arc::new(Mutex::new(0));
@@ -105,7 +98,7 @@ impl Trial {
         let mut report = TaskReport::new(task, session, TaskStatus::Failed);
         match said {
             Ok(outcome) => {
-                report.status = status(&outcome);
+                report.status = outcome.status();
                 report.output = Some(outcome.output().clone());
             }
             Err(error) => {
@@ -114,16 +107,6 @@ impl Trial {
             }
         }
         self.admission.settle(report)
-    }
-}
-
-fn status(outcome: &TaskOutcome) -> TaskStatus {
-    match outcome {
-        TaskOutcome::Completed(_) => TaskStatus::Completed,
-        TaskOutcome::InputRequired { .. } => TaskStatus::InputRequired,
-        TaskOutcome::Blocked { .. } => TaskStatus::Blocked,
-        TaskOutcome::Cancelled { .. } => TaskStatus::Cancelled,
-        TaskOutcome::TimedOut { .. } => TaskStatus::TimedOut,
     }
 }
 

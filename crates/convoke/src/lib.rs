@@ -47,7 +47,7 @@ pub use convoke_observability as observability;
 #[cfg(feature = "team")]
 pub use convoke_registry::{
     AgentExecutor, AgentRegistry, AgentSnapshot, AnyExecutor, Availability, CancellationToken,
-    ExecutionContext, ExecutorCapabilities, FunctionExecutor, Lease, LeaseRequest, Progress, Refusal,
+    ExecutionContext, ExecutorCapabilities, FunctionExecutor, Lease, LeaseBatch, LeaseMark, LeaseRequest, Progress, Refusal,
     RegistryError, RunOptions, SlotUsage, Slots, TaskHandle, TeamError, Updates,
 };
 #[cfg(feature = "team")]

@@ -34,6 +34,10 @@ pub(crate) struct Cli {
     #[arg(long)]
     id: Option<String>,
 
+    /// Who asks; one of the principals of release.toml, if it lists any [default: operator]. This is no authentication.
+    #[arg(long)]
+    principal: Option<String>,
+
     /// What is asked; at most 2,000 characters [default: whether the release is ready].
     #[arg(long)]
     goal: Option<String>,
@@ -55,6 +59,7 @@ impl Cli {
     pub(crate) fn options(&self) -> Options {
         let mut request = RequestOptions::default();
         request.id.clone_from(&self.id);
+        request.principal.clone_from(&self.principal);
         request.goal.clone_from(&self.goal);
         request.mode = self.mode;
         let options = Options::new(&self.evidence).with_request(request);

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use convoke::{AgentExecutor, AnyExecutor, RunOptions, TaskReport, TaskRequest, TaskStatus, TeamRuntime};
+use convoke::{
+    AgentExecutor, AnyExecutor, ErrorCode, RunOptions, TaskReport, TaskRequest, TaskStatus, TeamRuntime,
+};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -16,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::Error;
 use crate::evidence::Evidence;
 use crate::finding::Finding;
-use crate::gates::{check_finding, check_synthesis};
+use crate::gates::{GateError, check_finding, check_synthesis};
 use crate::outcome::{AttemptError, Entry, Outcome, Stop, SynthesisEntry};
 use crate::progress::Progress;
 use crate::publication::{Published, publish};
@@ -59,14 +61,14 @@ impl Options {
         }
     }
 
-    /// Sets id, goal and mode.
+    /// Sets id, principal, goal and mode.
     #[must_use]
     pub fn with_request(mut self, request: RequestOptions) -> Self {
         self.request = request;
         self
     }
 
-    /// Begins no work after this time; none unless set.
+    /// Stops the review this long after [`Review::run`] began; never unless set.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
@@ -80,16 +82,17 @@ impl Options {
         self
     }
 
-    /// Lets another executor answer for an agent; the report names the provider.
+    /// Lets another executor answer for an agent: a specialist of [`roles`], or the synthesis.
     #[must_use]
-    pub fn with_executor(
-        mut self,
-        agent: impl Into<String>,
-        provider: impl Into<String>,
-        executor: impl AgentExecutor,
-    ) -> Self {
-        self.provider = provider.into();
+    pub fn with_executor(mut self, agent: impl Into<String>, executor: impl AgentExecutor) -> Self {
         self.executors.push((agent.into(), AnyExecutor::new(executor)));
+        self
+    }
+
+    /// Sets who the report says has answered; `offline` unless set.
+    #[must_use]
+    pub fn with_provider(mut self, provider: impl Into<String>) -> Self {
+        self.provider = provider.into();
         self
     }
 
@@ -139,6 +142,10 @@ impl Review {
     ///
     /// Nothing is written before all evidence is read and found usable.
     ///
+    /// # Cancel safety
+    ///
+    /// Dropped midway, the directory appears whole or not at all.
+    ///
     /// # Errors
     ///
     /// [`Error`] if the evidence, the request or the directory cannot be used.
@@ -147,6 +154,10 @@ impl Review {
     }
 
     /// As [`open`](Self::open), in [the default directory](TaskDirectory::default_path).
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`open`](Self::open).
     ///
     /// # Errors
     ///
@@ -302,7 +313,7 @@ impl Run<'_> {
         let task = Arc::clone(&self.review.task);
         let scope = task.scope(agent)?;
         let answer =
-            self.answer(report, |finding: Finding| Ok(check_finding(finding, task.request().id(), scope)?));
+            self.answer(report, |finding: Finding| check_finding(finding, task.request().id(), scope));
         let entry = match answer {
             Answer::Verified(finding) => {
                 let store = Arc::clone(&task);
@@ -343,7 +354,7 @@ impl Run<'_> {
         let request = request(&task, roles::SYNTHESIS, &assignment);
         let report = self.review.team.run_with(request, self.run_options()).await?;
         let results = std::mem::take(&mut self.results);
-        let check = |synthesis: Synthesis| Ok(check_synthesis(synthesis, &agents, &results)?);
+        let check = |synthesis: Synthesis| check_synthesis(synthesis, &agents, &results);
         Ok(match self.answer(report, check) {
             Answer::Verified(synthesis) => {
                 let readiness = synthesis.synthesis().verdict;
@@ -361,7 +372,7 @@ impl Run<'_> {
     }
 
     /// What a report gives: an answer of the right form that passes its gate, or the reason why not.
-    fn answer<T, V>(&mut self, report: TaskReport, check: impl FnOnce(T) -> Result<V, Error>) -> Answer<V>
+    fn answer<T, V>(&mut self, report: TaskReport, check: impl FnOnce(T) -> Result<V, GateError>) -> Answer<V>
     where
         T: serde::de::DeserializeOwned,
     {
@@ -379,21 +390,18 @@ impl Run<'_> {
         match report.into_result() {
             Ok(output) => match output.json::<T>() {
                 Ok(answer) => check(answer).map_or_else(
-                    |error| Answer::Failed(AttemptError::new(1, "invalid-result", &error.to_string())),
+                    |error| Answer::Failed(AttemptError::new(1, error.code(), &error.to_string())),
                     Answer::Verified,
                 ),
                 Err(error) => {
                     let message = format!("the answer is not of the form that was asked for: {error}");
-                    Answer::Failed(AttemptError::new(1, "invalid-result", &message))
+                    Answer::Failed(AttemptError::new(1, "invalid-form", &message))
                 }
             },
             Err(unfinished) => {
-                let code = unfinished
-                    .report()
-                    .error
-                    .as_ref()
-                    .map_or("input_required", |error| error.code().as_str());
-                Answer::Failed(AttemptError::new(1, code, &unfinished.to_string()))
+                let code = unfinished.report().code().map_or("input_required", ErrorCode::as_str);
+                // As all codes of a report are written.
+                Answer::Failed(AttemptError::new(1, code.replace('_', "-"), &unfinished.to_string()))
             }
         }
     }

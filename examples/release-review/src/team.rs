@@ -17,7 +17,7 @@ use crate::result::{ResultId, ResultRecord};
 use crate::review::Watcher;
 use crate::roles;
 use crate::synthesis::synthesize;
-use crate::task::TaskDirectory;
+use crate::task::{TaskDirectory, TaskError};
 
 /// How many specialists work at once.
 const MAX_PARALLEL: usize = 4;
@@ -48,6 +48,10 @@ pub(crate) fn build(
     let registry = AgentRegistry::new();
     let other =
         |agent: &str| others.iter().find(|(name, _)| name == agent).map(|(_, executor)| executor.clone());
+    let known = |agent: &str| agent == roles::SYNTHESIS || task.facts().scope(agent).is_some();
+    if let Some((agent, _)) = others.iter().find(|(agent, _)| !known(agent)) {
+        return Err(TaskError::UnknownAgent { agent: agent.clone() }.into());
+    }
     for scope in task.facts() {
         let agent = AgentDescriptor::new(scope.agent()).with_role("specialist").with_skill(scope.agent());
         match other(scope.agent()) {

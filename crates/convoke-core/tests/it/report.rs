@@ -42,17 +42,6 @@ fn only_a_completed_task_has_a_result() {
 }
 
 #[test]
-fn a_refusal_is_blocked_at_attempt_0() {
-    let error = TaskError::new(ErrorCode::AgentNotFound, "agent `x` is not registered");
-    let refused =
-        TaskReport::refused(TaskId::new("draft").unwrap(), SessionId::new("book").unwrap(), error.clone());
-    let mut expected = report(TaskStatus::Blocked);
-    expected.error = Some(error);
-    assert_eq!(refused, expected);
-    assert_eq!((refused.attempt, refused.detached, refused.telemetry_errors), (0, false, 0));
-}
-
-#[test]
 fn a_report_says_in_one_line_what_happened_and_nothing_private() {
     fn check(change: impl FnOnce(&mut TaskReport), status: TaskStatus, expected: &str) {
         let mut report = report(status);

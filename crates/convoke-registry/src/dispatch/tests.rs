@@ -33,6 +33,7 @@ enum Op {
     Set { agent: usize, availability: Availability },
     Request { skills: Vec<usize>, preferred: Option<usize>, policy: CapacityPolicy, pool: usize },
     Release { nth: usize },
+    Detach { nth: usize },
     Withdraw { nth: usize },
 }
 
@@ -53,6 +54,7 @@ fn op() -> impl Strategy<Value = Op> {
         )
             .prop_map(|(skills, preferred, policy, pool)| Op::Request { skills, preferred, policy, pool }),
         4 => (0..8usize).prop_map(|nth| Op::Release { nth }),
+        2 => (0..8usize).prop_map(|nth| Op::Detach { nth }),
         2 => (0..8usize).prop_map(|nth| Op::Withdraw { nth }),
     ]
 }
@@ -74,12 +76,20 @@ struct RefTicket {
     pool: usize,
 }
 
+#[derive(Clone, Debug)]
+struct RefLease {
+    waiter: usize,
+    agent: AgentId,
+    pool: usize,
+    detached: bool,
+}
+
 /// The rules, tried one ticket after another.
 #[derive(Debug, Default)]
 struct Reference {
     agents: BTreeMap<AgentId, RefAgent>,
     tickets: Vec<RefTicket>,
-    leases: Vec<(usize, AgentId, usize)>,
+    leases: Vec<RefLease>,
     taken: [usize; 2],
     limits: [usize; 2],
 }
@@ -151,7 +161,8 @@ impl Reference {
             self.agents.get_mut(&id).unwrap().active += 1;
             self.taken[ticket.pool] += 1;
             told.insert(ticket.waiter, Told::Granted(id.to_string()));
-            self.leases.push((ticket.waiter, id, ticket.pool));
+            let RefTicket { waiter, pool, .. } = ticket;
+            self.leases.push(RefLease { waiter, agent: id, pool, detached: false });
         }
     }
 }
@@ -242,10 +253,16 @@ impl Both {
             Op::Release { nth } => {
                 let Some((&waiter, _)) = self.leases.iter().nth(nth) else { return };
                 self.machine.release(self.leases.remove(&waiter).unwrap());
-                let index = self.reference.leases.iter().position(|lease| lease.0 == waiter).unwrap();
-                let (_, id, pool) = self.reference.leases.remove(index);
-                self.reference.agents.get_mut(&id).unwrap().active -= 1;
-                self.reference.taken[pool] -= 1;
+                let index = self.reference.leases.iter().position(|lease| lease.waiter == waiter).unwrap();
+                let lease = self.reference.leases.remove(index);
+                self.reference.agents.get_mut(&lease.agent).unwrap().active -= 1;
+                self.reference.taken[lease.pool] -= 1;
+            }
+            Op::Detach { nth } => {
+                let Some((&waiter, &lease)) = self.leases.iter().nth(nth) else { return };
+                self.machine.detach(lease);
+                self.reference.leases.iter_mut().find(|lease| lease.waiter == waiter).unwrap().detached =
+                    true;
             }
             Op::Withdraw { nth } => {
                 let Some((&waiter, _)) = self.tickets.iter().nth(nth) else { return };
@@ -270,6 +287,8 @@ impl Both {
             let key = self.machine.find(id.as_str()).unwrap();
             let load = self.machine.agent_load(key).unwrap();
             assert_eq!((load.active, load.availability), (agent.active, agent.availability));
+            let own = self.reference.leases.iter().filter(|lease| lease.agent == *id && lease.detached);
+            assert_eq!(load.detached as usize, own.count());
             let waits = |ticket: &&RefTicket| match &ticket.preferred {
                 Some(preferred) => preferred == id,
                 None => ticket.skills.iter().all(|one| agent.skills.contains(one)),

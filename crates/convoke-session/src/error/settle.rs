@@ -84,9 +84,20 @@ impl SettleError {
         }
     }
 
-    /// The error as a report carries it.
+    /// The error as a report carries it. The ids of artifacts are the executor's own words, so they are for the caller
+    /// alone.
     pub fn to_task_error(&self) -> TaskError {
-        TaskError::new(self.code(), self.to_string())
+        let text = match &self.problem {
+            SettleProblem::RepeatedArtifact { .. } => {
+                "output has two artifacts of one id; name each differently"
+            }
+            SettleProblem::Output { problem: SessionError::Full { .. }, .. } => {
+                "session has no room for the output; trim it, or raise its limits"
+            }
+            SettleProblem::Output { .. } => "output has a value over the session's size limit; split it",
+            SettleProblem::Transition { .. } | SettleProblem::Ended { .. } => "attempt cannot end like this",
+        };
+        TaskError::new(self.code(), text).with_detail(self.to_string())
     }
 
     /// The report that was refused.

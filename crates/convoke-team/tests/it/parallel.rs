@@ -1,6 +1,6 @@
 //! Many tasks in one call.
 
-use convoke_core::{CapacityPolicy, ErrorCode, ExecutorError, TaskRequest, TaskStatus};
+use convoke_core::{AgentId, CapacityPolicy, ErrorCode, ExecutorError, TaskRequest, TaskStatus};
 use convoke_registry::{CancellationToken, LeaseRequest, RunOptions};
 use convoke_testkit::{Gate, ScriptedExecutor, Step};
 use tokio::time::{Instant, sleep};
@@ -136,6 +136,36 @@ async fn an_id_that_comes_twice_is_refused_the_second_time() {
     assert_eq!(reports[0].text(), "first");
     assert_end(&reports[1], TaskStatus::Blocked, ErrorCode::InvalidRequest);
     assert_eq!(reports[1].attempt, 0);
+    house.assert_rest();
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_runs_out_of_time_leaves_the_line_at_once_although_others_run() {
+    let executor = ScriptedExecutor::answering(|_| Step::reply("done").after_delay(ms(500)));
+    let house = House::of(1, executor);
+    let parallel = tokio::spawn(house.team.run_parallel([task("t"), task("u").with_timeout(ms(20))]));
+    sleep(ms(30)).await;
+    assert_eq!((house.slots().taken, house.slots().waiting), (1, 0));
+    let reports = reports(parallel.await.unwrap());
+    assert_end(&reports[1], TaskStatus::TimedOut, ErrorCode::TimedOut);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_crosses_a_deadline_goes_back_at_once_although_others_run() {
+    let executor = ScriptedExecutor::answering(|_| Step::reply("done").after_delay(ms(500)));
+    let house = House::new(registry([(agent("a"), executor.clone()), (agent("b"), executor)]));
+    let b = AgentId::new("b").unwrap();
+    let busy = house.registry.acquire(LeaseRequest::new(&[]).preferring(&b)).await.unwrap();
+    let requests = [task("t").preferring("a"), task("u").preferring("b").with_timeout(ms(20))];
+    let parallel = tokio::spawn(house.team.run_parallel(requests));
+    // Granted at the very moment at which its time is up.
+    sleep(ms(20)).await;
+    drop(busy);
+    settle().await;
+    assert_eq!((house.load("b").0, house.slots().taken), (0, 1));
+    let reports = reports(parallel.await.unwrap());
+    assert_end(&reports[0], TaskStatus::Completed, None);
+    assert_end(&reports[1], TaskStatus::TimedOut, ErrorCode::TimedOut);
     house.assert_rest();
 }
 

@@ -3,14 +3,15 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use convoke_core::{ExecutorError, TaskId, TaskOutcome, TaskRequest, TaskStatus};
 use convoke_registry::{CancellationToken, ExecutionContext, FunctionExecutor, RunOptions};
-use convoke_team::TeamEventKind;
+use convoke_team::{TeamEvent, TeamEventKind, TeamRuntime};
 use convoke_testkit::dropped_after;
 use futures_util::future::join_all;
 use serde_json::json;
@@ -120,6 +121,58 @@ async fn work_that_is_run_dropped_and_cancelled_by_many_threads_leaves_nothing()
     }
     assert!(ends.values().all(|&count| count == 1));
     assert_eq!(house.team.stats().sessions, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_place_is_free_before_the_report_is_given() {
+    let house = House::built(registry([(agent("a"), FunctionExecutor::new(turns))]), |builder| {
+        builder.max_parallel_tasks(1)
+    });
+    for _ in 0..2_000 {
+        house.run(TaskRequest::new("0")).await;
+        assert_eq!((house.load("a").0, house.slots().taken), (0, 0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_end_of_detached_work_is_told_after_the_answer() {
+    let registry = registry([(
+        agent("a"),
+        FunctionExecutor::new(|_, ctx: ExecutionContext| async move {
+            // Ends as soon as nobody waits for it any more, while that is still being told.
+            while !ctx.session().is_revoked() {
+                tokio::task::yield_now().await;
+            }
+            Ok("late")
+        }),
+    )]);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let (tell, agents) = (Arc::clone(&told), registry.clone());
+    let on_event = move |event: &TeamEvent| {
+        if event.kind == TeamEventKind::Cancelled {
+            while agents.get("a").unwrap().active > 0 {
+                std::thread::yield_now();
+            }
+            for _ in 0..100 {
+                std::thread::yield_now();
+            }
+        }
+        tell.lock().unwrap().push(event.kind);
+    };
+    let team = TeamRuntime::builder(registry).grace(Duration::ZERO).on_event(on_event).build().unwrap();
+    for _ in 0..50 {
+        let handle = team.spawn(TaskRequest::new("x"));
+        while handle.status() != TaskStatus::Working {
+            tokio::task::yield_now().await;
+        }
+        handle.cancel();
+        assert!(handle.await.unwrap().detached);
+        while told.lock().unwrap().len() < 5 {
+            tokio::task::yield_now().await;
+        }
+        let kinds = std::mem::take(&mut *told.lock().unwrap());
+        assert_eq!(kinds[3..], [TeamEventKind::Cancelled, TeamEventKind::DetachedEnded]);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -52,9 +52,14 @@ fn ends() -> impl Strategy<Value = Ends> {
     ])
 }
 
+/// An id that is content too: the executor chose it.
+fn artifact(secret: &str) -> String {
+    format!("{secret}.md")
+}
+
 fn output(secret: &str) -> TaskOutput {
     let mut output = TaskOutput::text(secret)
-        .with_artifact(Artifact::text("a", secret).unwrap())
+        .with_artifact(Artifact::text(artifact(secret), secret).unwrap())
         .with_artifact(Artifact::data("b", json!({ secret: secret })).unwrap())
         .with_message(Message::agent(secret).with_data(json!([secret])))
         .with_metadata(secret, secret);
@@ -85,7 +90,10 @@ fn step(ends: Ends, secret: String) -> Step {
             Ends::Fails => Err(ExecutorError::new(secret)),
             Ends::FailsWithSource => Err(std::io::Error::other(secret).into()),
             Ends::Panics => panic!("{secret}"),
-            Ends::RepeatsAnArtifact => Ok(output.with_artifact(Artifact::text("a", secret).unwrap()).into()),
+            Ends::RepeatsAnArtifact => {
+                let again = Artifact::text(artifact(&secret), secret).unwrap();
+                Ok(output.with_artifact(again).into())
+            }
             Ends::OverflowsTheSession => {
                 Ok(output.with_message(Message::agent(secret.repeat(1 << 18))).into())
             }

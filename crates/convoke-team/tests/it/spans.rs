@@ -7,13 +7,14 @@ use std::{
 };
 
 use convoke_core::TaskRequest;
+use convoke_observability::TracingSink;
 use convoke_registry::ExecutorCapabilities;
 use convoke_testkit::{ScriptedExecutor, Step, dropped_after};
 use tokio::time::sleep;
 use tracing::{
     Subscriber,
     field::{Field, Visit},
-    span::{Attributes, Id},
+    span::{Attributes, Id, Record},
     subscriber::with_default,
 };
 use tracing_subscriber::{
@@ -32,7 +33,8 @@ struct Kept {
     spans: Vec<Span>,
     /// Where the spans that are open stand; ids are used again.
     open: HashMap<u64, usize>,
-    events: Vec<String>,
+    /// With the span that each stands in.
+    events: Vec<(String, Option<usize>)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -62,10 +64,18 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
         kept.spans.push(Span { text, parent, is_closed: false });
     }
 
-    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+    fn on_record(&self, id: &Id, values: &Record<'_>, _: Context<'_, S>) {
+        let mut kept = self.0.lock().unwrap();
+        let place = kept.open[&id.into_u64()];
+        values.record(&mut Text(&mut kept.spans[place].text));
+    }
+
+    fn on_event(&self, event: &tracing::Event<'_>, ctx: Context<'_, S>) {
         let mut text = event.metadata().name().to_owned();
         event.record(&mut Text(&mut text));
-        self.0.lock().unwrap().events.push(text);
+        let mut kept = self.0.lock().unwrap();
+        let place = ctx.event_span(event).map(|span| kept.open[&span.id().into_u64()]);
+        kept.events.push((text, place));
     }
 
     fn on_close(&self, id: Id, _: Context<'_, S>) {
@@ -86,7 +96,11 @@ impl Spans {
     /// All that was traced, as text.
     pub(crate) fn texts(&self) -> Vec<String> {
         let kept = self.0.lock().unwrap();
-        kept.spans.iter().map(|span| span.text.clone()).chain(kept.events.iter().cloned()).collect()
+        kept.spans
+            .iter()
+            .map(|span| span.text.clone())
+            .chain(kept.events.iter().map(|event| event.0.clone()))
+            .collect()
     }
 
     /// Whether each span that was opened for a task is closed.
@@ -121,9 +135,9 @@ fn a_task_has_a_span_under_that_of_its_caller() {
         spans.list(),
         [
             span("caller", None),
-            span("task task=t session=s agent=a attempt=1", Some(0)),
-            span("task task=u session=s agent=a attempt=1", Some(0)),
-            span("task task=v session=s agent=a attempt=1", Some(0)),
+            span("task task=t session=s attempt=1 agent=a status=completed", Some(0)),
+            span("task task=u session=s attempt=1 agent=a status=completed", Some(0)),
+            span("task task=v session=s attempt=1 agent=a status=completed", Some(0)),
         ]
     );
 }
@@ -162,7 +176,10 @@ fn a_span_closes_whatever_becomes_of_its_task() {
             settle().await;
             assert!(spans.are_closed());
         }
-        assert_eq!(spans.list().len(), 6, "the run that was dropped before its work has none");
+        let statuses = ["failed", "timed_out", "cancelled", "cancelled"].repeat(2);
+        let ended: Vec<_> =
+            spans.list().iter().map(|span| span.text.split("status=").nth(1).unwrap().to_owned()).collect();
+        assert_eq!(ended, statuses.iter().map(ToString::to_string).collect::<Vec<_>>());
     });
 }
 
@@ -176,4 +193,17 @@ fn the_span_of_detached_work_closes_when_the_work_has_ended() {
         sleep(ms(1_000)).await;
         assert!(spans.are_closed());
     });
+}
+
+#[test]
+fn what_a_sink_makes_of_the_events_of_a_task_stands_in_its_span() {
+    let spans = Spans::default();
+    spans.around(async {
+        let executor = registry([(agent("a"), ScriptedExecutor::echo())]);
+        let house = House::built(executor, |builder| builder.event_sink(TracingSink::new()));
+        house.run(task("t")).await;
+    });
+    let kept = spans.0.lock().unwrap();
+    let inside: Vec<_> = kept.events.iter().map(|event| event.1).collect();
+    assert_eq!(inside, [Some(0); 4], "{:?}", kept.events);
 }

@@ -21,6 +21,7 @@ async fn a_token_that_is_signalled_already_starts_nothing() {
     let report = house.run_with(task("t"), cancelled_by(&token)).await;
     assert_end(&report, TaskStatus::Cancelled, ErrorCode::Cancelled);
     assert_eq!((report.agent, report.attempt, report.detached), (None, 1, false));
+    assert_eq!(report.error.unwrap().message(), "task was cancelled before it was dispatched");
     assert_eq!(house.events.names(), ["submitted", "cancelled"]);
     let answers = house.team.run_parallel_with([task("u"), task("v")], cancelled_by(&token)).await;
     for answer in &answers {

@@ -6,8 +6,9 @@ use std::sync::{
 };
 
 use convoke_core::{ErrorCode, ExecutorError, ResumeToken, TaskOutcome, TaskReport, TaskRequest, TaskStatus};
-use convoke_observability::MemorySink;
+use convoke_observability::{BoundedAsyncSink, MemorySink};
 use convoke_registry::{AgentRegistry, TeamError};
+use convoke_session::SessionLimits;
 use convoke_team::{ObserverError, TeamEvent, TeamObserver, TeamRuntime, TelemetryFailures};
 use convoke_testkit::{FailingObserver, FailingSink, RecordingObserver, ScriptedExecutor, Step};
 
@@ -244,4 +245,47 @@ async fn a_pause_is_not_used_up_by_an_attempt_that_telemetry_kept_from_its_execu
     let report = team.run(paused.answering("this one").unwrap()).await.unwrap();
     assert_end(&report, TaskStatus::Completed, None);
     executor.assert_done();
+}
+
+/// Takes an event when the test lets it.
+struct BlockingSink(std::sync::Mutex<std::sync::mpsc::Receiver<()>>);
+
+impl convoke_observability::EventSink for BlockingSink {
+    fn publish(&self, _: &convoke_observability::Event) -> Result<(), convoke_observability::SinkError> {
+        self.0.lock().unwrap().recv().map_err(|_| convoke_observability::SinkError::new("the test is over"))
+    }
+}
+
+#[tokio::test]
+async fn a_sink_that_blocks_behind_the_bounded_one_holds_no_task_up() {
+    let (let_go, waits) = std::sync::mpsc::channel();
+    let blocking = BlockingSink(std::sync::Mutex::new(waits));
+    let sink = Arc::new(BoundedAsyncSink::builder(blocking).with_capacity(6).start().unwrap());
+    let team = TeamRuntime::builder(echo()).event_sink(Arc::clone(&sink)).build().unwrap();
+    for _ in 0..5 {
+        let report = team.run(TaskRequest::new("do it")).await.unwrap();
+        assert_eq!((report.status, report.telemetry_errors), (TaskStatus::Completed, 0));
+    }
+    // Twenty events: what the sink holds, what the queue holds, and the rest is counted.
+    let counters = sink.counters();
+    assert_eq!((counters.published, counters.delivered), (20, 0));
+    assert!(counters.dropped >= 20 - 7, "{counters:?}");
+    for _ in 0..20 {
+        let_go.send(()).unwrap();
+    }
+    sink.close().await.unwrap();
+    let counters = sink.counters();
+    assert_eq!(counters.published, counters.delivered + counters.dropped + counters.failed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_limits_of_sessions_are_the_runtimes_to_set() {
+    let limits = SessionLimits::default().with_messages(1);
+    let team = TeamRuntime::builder(echo()).session_limits(limits).build().unwrap();
+    for request in [task("t"), task("t").in_session("named")] {
+        let report = team.run(request).await.unwrap();
+        assert_eq!(report.code(), Some(ErrorCode::SessionFull));
+        assert_eq!(report.status, TaskStatus::Failed, "its input fits, its output does not");
+    }
+    assert_eq!(team.create_session("made").unwrap().limits(), limits);
 }

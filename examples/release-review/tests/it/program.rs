@@ -58,6 +58,32 @@ fn unusable_evidence_names_file_and_line_and_nothing_is_written() {
 }
 
 #[test]
+fn a_result_that_was_changed_fails_the_review() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("review");
+    assert_eq!(program(&[], &shipped("ready"), &directory).status.code(), Some(0));
+    let result = fs::read_dir(directory.join("results")).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = fs::read(&result).unwrap();
+    bytes.push(b' ');
+    fs::write(&result, bytes).unwrap();
+    let output = program(&[], &shipped("ready"), &directory);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+}
+
+#[test]
+fn who_asks_must_be_a_principal() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("review");
+    let output = program(&["--principal", "mallory"], &shipped("blocked"), &directory);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        text(&output.stderr).contains("`mallory` is not among the principals"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
 fn bad_arguments_are_refused_with_their_range() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, said) in [
