@@ -107,7 +107,7 @@ macro_rules! ids {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
+                f.pad(&self.0)
             }
         }
 
@@ -142,6 +142,14 @@ macro_rules! ids {
 
             fn try_from(text: &str) -> Result<Self, IdError> {
                 Self::new(text)
+            }
+        }
+
+        impl TryFrom<&String> for $name {
+            type Error = IdError;
+
+            fn try_from(text: &String) -> Result<Self, IdError> {
+                Self::new(text.as_str())
             }
         }
 

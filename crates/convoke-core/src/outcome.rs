@@ -157,6 +157,28 @@ impl TaskOutcome {
         self
     }
 
+    /// Asks in a machine's form too; nothing unless this asks for input.
+    #[must_use]
+    pub fn with_request(mut self, data: Value) -> Self {
+        if let Self::InputRequired { request, .. } = &mut self {
+            *request = Some(data);
+        }
+        self
+    }
+
+    /// Sets what there is, whatever the outcome.
+    #[must_use]
+    pub fn with_output(mut self, new: impl Into<TaskOutput>) -> Self {
+        match &mut self {
+            Self::Completed(output)
+            | Self::InputRequired { output, .. }
+            | Self::Blocked { output, .. }
+            | Self::Cancelled { output }
+            | Self::TimedOut { output } => *output = new.into(),
+        }
+        self
+    }
+
     /// The status of the report that says this.
     pub fn status(&self) -> TaskStatus {
         match self {

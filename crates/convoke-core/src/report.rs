@@ -191,9 +191,14 @@ impl fmt::Display for NotCompleted {
     }
 }
 
+/// As [`Display`](fmt::Display), with what the executor said, for the programs that return it from `main`.
 impl fmt::Debug for NotCompleted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("NotCompleted").field(&self.0).finish()
+        self.0.fmt(f)?;
+        match self.0.error.as_ref().and_then(TaskError::detail) {
+            Some(detail) => write!(f, ": {detail}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Submitted ──► Working ──► InputRequired            paused: the same id goes on with an answer
 ///     │            ├──────► Completed                terminal
 ///     ├────────────┼──────► Failed, Blocked, Cancelled   terminal; the same id may be tried again
-///     └────────────┴──────► TimedOut                 terminal; the id needs an explicit word
+///     └────────────┴──────► TimedOut                 terminal; the id is not used again
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -51,7 +51,7 @@ impl TaskStatus {
 
     /// Whether the same id may be admitted again for a next attempt.
     ///
-    /// [`Completed`](Self::Completed) and [`TimedOut`](Self::TimedOut) need an explicit word of the host.
+    /// A task that is [`Completed`](Self::Completed) or [`TimedOut`](Self::TimedOut) is over; use another id.
     pub fn allows_next_attempt(self) -> bool {
         matches!(self, Self::Failed | Self::Blocked | Self::Cancelled | Self::InputRequired)
     }
@@ -82,6 +82,6 @@ impl TaskStatus {
 
 impl fmt::Display for TaskStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        f.pad(self.as_str())
     }
 }

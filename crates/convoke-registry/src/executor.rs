@@ -49,7 +49,28 @@ impl ExecutorCapabilities {
     }
 }
 
-/// Does an agent's work.
+/// Does an agent's work. [`FunctionExecutor`](crate::FunctionExecutor) makes one of a closure; [`AnyExecutor`] holds any.
+///
+/// ```
+/// use convoke_core::{ExecutorError, TaskOutcome, TaskRequest};
+/// use convoke_registry::{AgentExecutor, ExecutionContext, ExecutorCapabilities};
+///
+/// /// Counts words, and gives up as soon as it is asked to.
+/// struct Counter;
+///
+/// impl AgentExecutor for Counter {
+///     fn capabilities(&self) -> ExecutorCapabilities {
+///         ExecutorCapabilities::default().with_cooperative_cancellation()
+///     }
+///
+///     async fn execute(&self, request: TaskRequest, ctx: ExecutionContext) -> Result<TaskOutcome, ExecutorError> {
+///         if ctx.is_cancelled() {
+///             return Ok(TaskOutcome::cancelled());
+///         }
+///         Ok(TaskOutcome::completed(request.input.split_whitespace().count().to_string()))
+///     }
+/// }
+/// ```
 ///
 /// # Contract
 ///
@@ -73,6 +94,10 @@ impl ExecutorCapabilities {
 /// # Panics
 ///
 /// A panic, also of `execute` itself, ends the attempt as failed with `executor_panicked`, and nothing else.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no executor",
+    note = "wrap a function with `FunctionExecutor::new`, or a choice made at run time with `AnyExecutor::new`"
+)]
 pub trait AgentExecutor: Send + Sync + 'static {
     /// What this executor says about itself; asked once, when the agent is registered.
     fn capabilities(&self) -> ExecutorCapabilities {

@@ -267,7 +267,8 @@ pub struct LeaseBatch {
 }
 
 impl LeaseBatch {
-    /// Asks for a lease under `index`, which must not be waiting already.
+    /// Asks for a lease under `index`, which must not be waiting already. `None` means that it waits: [`next`](Self::next)
+    /// gives the answer.
     ///
     /// # Errors
     ///

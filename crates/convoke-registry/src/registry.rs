@@ -41,7 +41,8 @@ pub enum RegistryError {
     },
     /// The executor works on one task at a time.
     #[error(
-        "agent `{agent}` has `max_concurrency` {max_concurrency}, but its executor works on one task at a time"
+        "agent `{agent}` has `max_concurrency` {max_concurrency}, but its executor works on one task at a \
+         time; set it to 1"
     )]
     NotConcurrent {
         /// The agent.
@@ -50,13 +51,13 @@ pub enum RegistryError {
         max_concurrency: u32,
     },
     /// The id is not registered.
-    #[error("agent `{agent}` is not registered")]
+    #[error("agent `{agent}` is not registered; `list` says who is")]
     Unknown {
         /// The id as given.
         agent: String,
     },
     /// The agent has work under way.
-    #[error("agent `{agent}` holds {active} leases; set it draining, and remove it once they have ended")]
+    #[error("agent `{agent}` has {active} leases held; keep it draining, and remove it once they have ended")]
     Busy {
         /// The agent.
         agent: AgentId,
@@ -259,7 +260,8 @@ impl AgentRegistry {
         crate::lease::acquire(&self.shared, self.shared.unlimited, request).await
     }
 
-    /// A limit of `limit` slots: leases that are acquired through it take one each.
+    /// A limit of `limit` slots: leases that are acquired through it take one each. A limit of 0 grants nothing, and who
+    /// waits for it waits until the future is dropped.
     pub fn slots(&self, limit: usize) -> Slots {
         let pool = self.shared.change(|state| state.dispatch.open_pool(limit));
         Slots::new(Arc::clone(&self.shared), pool)

@@ -5,6 +5,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// What a caller may say about one run, beside the request.
+///
+/// ```
+/// use convoke_registry::{CancellationToken, RunOptions};
+///
+/// let token = CancellationToken::new();
+/// let options = RunOptions::new().with_cancellation(token.clone());
+/// assert!(options.deadline.is_none());
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RunOptions {
@@ -54,8 +62,10 @@ pub enum TeamError {
         /// What happened to the task all the same.
         report: Box<TaskReport>,
     },
-    /// The tokio runtime ended, or aborted the task, before there was an answer.
-    #[error("task `{task}` was lost: the tokio runtime ended before there was an answer")]
+    /// The tokio runtime ended before there was an answer, or has no timer.
+    #[error(
+        "task `{task}` was lost: the tokio runtime ended before there was an answer, or has no timer (`enable_time`)"
+    )]
     Lost {
         /// The task.
         task: TaskId,

@@ -60,5 +60,5 @@ mod telemetry;
 pub use builder::{BuildError, TeamRuntimeBuilder};
 pub use event::{ObserverError, TeamEvent, TeamEventKind, TeamObserver};
 pub use runtime::{TeamRuntime, TeamStats};
-pub use sessions::SessionsError;
+pub use sessions::SessionAdminError;
 pub use telemetry::TelemetryFailures;

@@ -17,7 +17,7 @@ use tokio::{runtime::Handle, sync::oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    SessionsError, TeamRuntimeBuilder, TelemetryFailures,
+    SessionAdminError, TeamRuntimeBuilder, TelemetryFailures,
     attempt::{Prepared, task_id},
     clock::Clock,
     parallel,
@@ -236,7 +236,7 @@ impl TeamRuntime {
     /// # Errors
     ///
     /// Where the id is no id, or is taken.
-    pub fn create_session<I>(&self, id: I) -> Result<Session, SessionsError>
+    pub fn create_session<I>(&self, id: I) -> Result<Session, SessionAdminError>
     where
         I: TryInto<SessionId>,
         I::Error: Into<IdError>,
@@ -250,7 +250,7 @@ impl TeamRuntime {
     /// # Errors
     ///
     /// Where it is not known, or where a task of it is active, paused or detached.
-    pub fn remove_session(&self, id: impl AsRef<str>) -> Result<Session, SessionsError> {
+    pub fn remove_session(&self, id: impl AsRef<str>) -> Result<Session, SessionAdminError> {
         self.shared.sessions.remove(id.as_ref())
     }
 

@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 /// Why a session was not created or not removed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SessionsError {
+pub enum SessionAdminError {
     /// The id is taken.
     #[error("session `{session}` exists already; use it, or choose another id")]
     Exists {
@@ -20,7 +20,7 @@ pub enum SessionsError {
     #[error(transparent)]
     Id(#[from] IdError),
     /// The runtime has no such session.
-    #[error("session `{session}` is not known here")]
+    #[error("session `{session}` is not known here; create it, or run a task in it")]
     Unknown {
         /// The id as given.
         session: String,
@@ -77,20 +77,20 @@ impl Sessions {
         }
     }
 
-    pub(crate) fn create(&self, session: Session) -> Result<Session, SessionsError> {
+    pub(crate) fn create(&self, session: Session) -> Result<Session, SessionAdminError> {
         match self.0.write().entry(session.id().clone()) {
-            Entry::Occupied(taken) => Err(SessionsError::Exists { session: taken.key().clone() }),
+            Entry::Occupied(taken) => Err(SessionAdminError::Exists { session: taken.key().clone() }),
             Entry::Vacant(free) => Ok(free.insert(Kept { session, ends_when_idle: false }).session.clone()),
         }
     }
 
-    pub(crate) fn remove(&self, id: &str) -> Result<Session, SessionsError> {
+    pub(crate) fn remove(&self, id: &str) -> Result<Session, SessionAdminError> {
         let mut sessions = self.0.write();
-        let unknown = || SessionsError::Unknown { session: id.to_owned() };
+        let unknown = || SessionAdminError::Unknown { session: id.to_owned() };
         let kept = sessions.get(id).ok_or_else(unknown)?;
         let activity = kept.session.activity();
         if !activity.is_idle() {
-            return Err(SessionsError::InUse { session: kept.session.id().clone(), activity });
+            return Err(SessionAdminError::InUse { session: kept.session.id().clone(), activity });
         }
         Ok(sessions.remove(id).ok_or_else(unknown)?.session)
     }

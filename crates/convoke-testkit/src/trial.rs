@@ -3,8 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use convoke_core::{
-    AgentDescriptor, AgentId, ExecutorError, IdGenerator, TaskOutcome, TaskReport, TaskRequest,
-    TaskStatus,
+    AgentDescriptor, AgentId, ExecutorError, IdGenerator, TaskOutcome, TaskReport, TaskRequest, TaskStatus,
 };
 use convoke_registry::{AgentExecutor, ExecutionContext};
 use convoke_session::{

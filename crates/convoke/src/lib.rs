@@ -47,16 +47,18 @@ pub use convoke_observability as observability;
 #[cfg(feature = "team")]
 pub use convoke_registry::{
     AgentExecutor, AgentRegistry, AgentSnapshot, AnyExecutor, Availability, CancellationToken,
-    ExecutionContext, ExecutorCapabilities, FunctionExecutor, Lease, LeaseBatch, LeaseMark, LeaseRequest, Progress, Refusal,
-    RegistryError, RunOptions, SlotUsage, Slots, TaskHandle, TeamError, Updates,
+    ExecutionContext, ExecutorCapabilities, FunctionExecutor, Lease, LeaseBatch, LeaseMark, LeaseRequest,
+    Progress, Refusal, RegistryError, RunOptions, SlotUsage, Slots, TaskHandle, TeamError, Updates,
 };
 #[cfg(feature = "team")]
 pub use convoke_session as session;
 #[cfg(feature = "team")]
-pub use convoke_session::{Session, SessionHandle, SessionSnapshot};
+pub use convoke_session::{
+    Expected, Limit, Session, SessionError, SessionHandle, SessionLimits, SessionSnapshot,
+};
 #[cfg(feature = "team")]
 pub use convoke_team::{
-    BuildError, ObserverError, SessionsError, TeamEvent, TeamEventKind, TeamObserver, TeamRuntime,
+    BuildError, ObserverError, SessionAdminError, TeamEvent, TeamEventKind, TeamObserver, TeamRuntime,
     TeamRuntimeBuilder, TeamStats, TelemetryFailures,
 };
 
@@ -66,14 +68,15 @@ pub use serde_json::{Value, json};
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        AgentDescriptor, Artifact, Budget, CapacityPolicy, ErrorCode, ExecutorError, Message, ResumeToken,
-        Skill, TaskOutcome, TaskOutput, TaskReport, TaskRequest, TaskStatus, Units, Value, json,
+        AgentDescriptor, AgentId, Artifact, Budget, CapacityPolicy, ErrorCode, ExecutorError, Message,
+        ResumeToken, SessionId, Skill, SkillId, TaskId, TaskOutcome, TaskOutput, TaskReport, TaskRequest,
+        TaskStatus, Units, Value, json,
     };
     #[cfg(feature = "team")]
     pub use crate::{
         AgentExecutor, AgentRegistry, Availability, CancellationToken, ExecutionContext,
-        ExecutorCapabilities, FunctionExecutor, Progress, RunOptions, Session, TeamError, TeamEvent,
-        TeamEventKind, TeamRuntime,
+        ExecutorCapabilities, FunctionExecutor, Progress, RunOptions, Session, TaskHandle, TeamError,
+        TeamEvent, TeamEventKind, TeamRuntime,
     };
 }
 

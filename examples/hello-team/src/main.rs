@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use convoke::{AgentId, ArtifactId, TaskId, prelude::*};
+use convoke::{ArtifactId, prelude::*};
 
 /// The writer: its answer, and the same text as an artifact that others can find.
 async fn write(request: TaskRequest, ctx: ExecutionContext) -> Result<TaskOutput, ExecutorError> {

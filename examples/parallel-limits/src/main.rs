@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use convoke::{AgentId, CapacityPolicy, ErrorCode, prelude::*};
+use convoke::prelude::*;
 use tokio::time::sleep;
 
 /// How many tasks run now, and how many ran at most.

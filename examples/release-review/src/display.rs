@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use release_review::{Exit, Progress, Published, Readiness, TaskDirectory};
+use release_review::{Exit, Progress, Published, Readiness, Review};
 use serde_json::json;
 
 /// How often a line of a terminal moves.
@@ -45,12 +45,25 @@ impl Display {
         move |progress| form.show(progress)
     }
 
-    /// Shows where the review lies, and what the readers noticed.
-    pub(crate) fn opened(&self, task: &TaskDirectory) {
+    /// Shows where the review lies and since when, and what the readers noticed.
+    pub(crate) fn opened(&self, review: &Review) {
+        let task = review.task();
+        let created_at = task.request().created_at();
         if matches!(self.0, Form::Json) {
             let warnings: Vec<String> = task.warnings().iter().map(ToString::to_string).collect();
-            print(&json!({ "event": "opened", "directory": task.path(), "warnings": warnings }).to_string());
+            let opened = json!({
+                "event": "opened",
+                "directory": task.path(),
+                "created_at": created_at,
+                "warnings": warnings,
+                "unread": review.unread(),
+            });
+            print(&opened.to_string());
             return;
+        }
+        note(&format!("review {} of {created_at}, in {}", task.request().id(), task.path().display()));
+        for file in review.unread() {
+            note(&format!("nobody reads {file}"));
         }
         for warning in task.warnings() {
             note(&format!("warning: {warning}"));

@@ -37,7 +37,7 @@ async fn review(cli: &Cli, display: &Display) -> Result<Published, Error> {
         Some(directory) => Review::open(directory, options).await?,
         None => Review::open_default(options).await?,
     };
-    display.opened(review.task());
+    display.opened(&review);
     let published = review.run().await;
     review.close();
     published

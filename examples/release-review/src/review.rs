@@ -133,6 +133,8 @@ impl fmt::Debug for Options {
 #[derive(Debug)]
 pub struct Review {
     task: Arc<TaskDirectory>,
+    /// The files of the evidence that no reader knows.
+    unread: Vec<String>,
     team: TeamRuntime,
     options: Options,
 }
@@ -172,16 +174,23 @@ impl Review {
             let evidence = Evidence::open(&evidence)?;
             let request = Request::new(&evidence, Timestamp::now(), request)?;
             let directory = directory.unwrap_or_else(|| TaskDirectory::default_path(&request));
-            Ok(TaskDirectory::create(&directory, &request, &evidence)?)
+            let task = TaskDirectory::create(&directory, &request, &evidence)?;
+            Ok((task, evidence.unread().to_vec()))
         });
-        let task = Arc::new(task.await?);
+        let (task, unread) = task.await?;
+        let task = Arc::new(task);
         let team = team::build(&task, &options.executors, Arc::clone(&options.watcher))?;
-        Ok(Self { task, team, options })
+        Ok(Self { task, unread, team, options })
     }
 
     /// The review's directory.
     pub fn directory(&self) -> &Path {
         self.task.path()
+    }
+
+    /// The files of the evidence that no reader knows: they count for nothing.
+    pub fn unread(&self) -> &[String] {
+        &self.unread
     }
 
     /// What the review keeps in its directory.

@@ -13,7 +13,7 @@ pub enum Refusal {
         agent: AgentId,
     },
     /// No agent, or not the preferred one, has all the required skills.
-    #[error("{} {}; register one that has, or require less", lacking(agent.as_ref()), list(skills))]
+    #[error("{} {}; {}, or require less", lacking(agent.as_ref()), list(skills), instead(agent.as_ref()))]
     CapabilityNotFound {
         /// The preferred agent, if there was one.
         agent: Option<AgentId>,
@@ -36,6 +36,10 @@ pub enum Refusal {
 
 fn lacking(agent: Option<&AgentId>) -> String {
     agent.map_or_else(|| "no agent has".into(), |agent| format!("agent `{agent}` does not have"))
+}
+
+fn instead(agent: Option<&AgentId>) -> &'static str {
+    if agent.is_some() { "prefer another, or none" } else { "register one that has" }
 }
 
 fn those(agent: Option<&AgentId>) -> String {

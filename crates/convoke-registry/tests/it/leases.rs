@@ -60,7 +60,7 @@ async fn the_first_reason_that_holds_is_the_one_that_is_told() {
         &["y"],
         Some("drains"),
         ErrorCode::CapabilityNotFound,
-        "agent `drains` does not have the skill `y`; register one that has, or require less",
+        "agent `drains` does not have the skill `y`; prefer another, or none, or require less",
     );
     check(
         &["x"],

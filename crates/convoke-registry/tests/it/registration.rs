@@ -41,7 +41,7 @@ fn what_is_refused_leaves_the_registry_as_it_was() {
     check(
         agent("new", &[], 2),
         one_at_a_time,
-        "agent `new` has `max_concurrency` 2, but its executor works on one task at a time",
+        "agent `new` has `max_concurrency` 2, but its executor works on one task at a time; set it to 1",
     );
     registry.add(agent("new", &[], 1), ScriptedExecutor::new([]).with_capabilities(one_at_a_time)).unwrap();
 }
@@ -81,7 +81,7 @@ async fn an_agent_with_work_is_not_removed_and_draining_lets_it_finish() {
     assert!(matches!(refused, RegistryError::Busy { active: 2, .. }));
     assert_eq!(
         refused.to_string(),
-        "agent `a` holds 2 leases; set it draining, and remove it once they have ended"
+        "agent `a` has 2 leases held; keep it draining, and remove it once they have ended"
     );
     assert_eq!(load(&registry, "a"), (2, 0, 0));
     drop(leases);
@@ -105,7 +105,7 @@ async fn any_availability_follows_any_other_and_running_leases_are_untouched() {
         }
     }
     let unknown = registry.set_availability("b", Offline).unwrap_err();
-    assert_eq!(unknown.to_string(), "agent `b` is not registered");
+    assert_eq!(unknown.to_string(), "agent `b` is not registered; `list` says who is");
     drop(lease);
     assert_eq!(load(&registry, "a"), (0, 0, 0));
 }

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use convoke_core::TaskRequest;
 use convoke_registry::{RunOptions, TaskHandle, TeamError, Updates};
 use convoke_team::{
-    BuildError, ObserverError, SessionsError, TeamEvent, TeamEventKind, TeamRuntime, TeamRuntimeBuilder,
+    BuildError, ObserverError, SessionAdminError, TeamEvent, TeamEventKind, TeamRuntime, TeamRuntimeBuilder,
     TeamStats, TelemetryFailures,
 };
 use convoke_testkit::ScriptedExecutor;
@@ -24,7 +24,7 @@ fn values_may_be_shared() {
     is_shared::<TeamStats>();
     is_shared::<TelemetryFailures>();
     is_shared::<BuildError>();
-    is_shared::<SessionsError>();
+    is_shared::<SessionAdminError>();
     is_shared::<ObserverError>();
     is_shared::<TaskHandle>();
     is_shared::<TeamError>();

@@ -1,7 +1,7 @@
 //! The sessions of a runtime: named ones live until they are removed, unnamed ones with their work.
 
 use convoke_core::{TaskRequest, TaskStatus};
-use convoke_team::{SessionsError, TeamEventKind};
+use convoke_team::{SessionAdminError, TeamEventKind};
 use convoke_testkit::{Gate, ScriptedExecutor, Step};
 
 use crate::house::{House, ms, task};
@@ -48,7 +48,7 @@ async fn a_named_session_stays_until_it_is_removed() {
     let session = house.team.remove_session("s").unwrap();
     assert_eq!(session.snapshot().tasks().len(), 2);
     assert!(house.team.session("s").is_none());
-    assert!(matches!(house.team.remove_session("s"), Err(SessionsError::Unknown { .. })));
+    assert!(matches!(house.team.remove_session("s"), Err(SessionAdminError::Unknown { .. })));
     assert_eq!(house.run(task("t")).await.attempt, 1, "a new one of the same name");
 }
 
@@ -66,7 +66,7 @@ async fn a_session_with_work_that_is_not_over_is_not_removed() {
         "session `s` has 1 active, 1 paused and 0 detached tasks; remove it once they have ended"
     );
     house.run(task("detached").with_timeout(ms(20))).await;
-    let SessionsError::InUse { activity, .. } = house.team.remove_session("s").unwrap_err() else {
+    let SessionAdminError::InUse { activity, .. } = house.team.remove_session("s").unwrap_err() else {
         panic!("it is in use");
     };
     assert_eq!((activity.active, activity.paused, activity.detached), (1, 1, 1));
@@ -81,10 +81,10 @@ async fn a_session_with_work_that_is_not_over_is_not_removed() {
 async fn a_session_is_created_once() {
     let house = House::of(1, ScriptedExecutor::echo());
     let session = house.team.create_session("s").unwrap();
-    assert!(matches!(house.team.create_session("s"), Err(SessionsError::Exists { .. })));
-    assert!(matches!(house.team.create_session(" "), Err(SessionsError::Id(_))));
+    assert!(matches!(house.team.create_session("s"), Err(SessionAdminError::Exists { .. })));
+    assert!(matches!(house.team.create_session(" "), Err(SessionAdminError::Id(_))));
     session.post(convoke_core::Message::user("before")).await.unwrap();
     house.run(task("t")).await;
     assert_eq!(session.snapshot().messages().len(), 3, "the run joins it");
-    assert!(matches!(house.team.create_session("s"), Err(SessionsError::Exists { .. })));
+    assert!(matches!(house.team.create_session("s"), Err(SessionAdminError::Exists { .. })));
 }
