@@ -1,6 +1,6 @@
 //! Leases: units of capacity as owned guards, the slots that go with them, and waiting for both.
 
-use std::{fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use convoke_core::{AgentDescriptor, AgentId, CapacityPolicy, SkillId, TaskRequest};
 use tokio::sync::{mpsc, oneshot};
@@ -195,7 +195,7 @@ impl Slots {
     /// Many waits, answered through one queue.
     pub fn batch(&self) -> LeaseBatch {
         let (sender, receiver) = mpsc::unbounded_channel();
-        LeaseBatch { slots: self.clone(), tickets: Vec::new(), sender, receiver }
+        LeaseBatch { slots: self.clone(), tickets: HashMap::new(), sender, receiver }
     }
 }
 
@@ -261,13 +261,13 @@ pub(crate) async fn acquire(
 #[derive(Debug)]
 pub struct LeaseBatch {
     slots: Slots,
-    tickets: Vec<Option<TicketKey>>,
+    tickets: HashMap<usize, TicketKey>,
     sender: mpsc::UnboundedSender<(usize, Result<Lease, Refusal>)>,
     receiver: mpsc::UnboundedReceiver<(usize, Result<Lease, Refusal>)>,
 }
 
 impl LeaseBatch {
-    /// Asks for a lease under `index`, which must not be waiting already. `None` means that it waits: [`next`](Self::next)
+    /// Asks for a lease under `index`; one that waits under it already waits no more. `None` means that it waits: [`next`](Self::next)
     /// gives the answer.
     ///
     /// # Errors
@@ -280,11 +280,8 @@ impl LeaseBatch {
         match requested {
             Requested::Granted(lease) => Ok(Some(lease)),
             Requested::Queued(ticket) => {
-                if self.tickets.len() <= index {
-                    self.tickets.resize(index + 1, None);
-                }
-                if let Some(place) = self.tickets.get_mut(index) {
-                    *place = Some(ticket);
+                if let Some(earlier) = self.tickets.insert(index, ticket) {
+                    drop(pool.shared.with_dispatch(|dispatch| dispatch.withdraw(earlier)));
                 }
                 Ok(None)
             }
@@ -293,7 +290,7 @@ impl LeaseBatch {
 
     /// Ends the wait under `index`; says whether it was still on. If it was not, its answer is on its way.
     pub fn withdraw(&mut self, index: usize) -> bool {
-        let ticket = self.tickets.get_mut(index).and_then(Option::take);
+        let ticket = self.tickets.remove(&index);
         let withdrawn =
             ticket.map(|ticket| self.slots.pool.shared.with_dispatch(|dispatch| dispatch.withdraw(ticket)));
         withdrawn.flatten().is_some()
@@ -308,9 +305,7 @@ impl LeaseBatch {
         loop {
             // The batch holds a sender itself, so that the channel is open as long as it lives.
             if let Some((index, answer)) = self.receiver.recv().await {
-                if let Some(ticket) = self.tickets.get_mut(index) {
-                    *ticket = None;
-                }
+                self.tickets.remove(&index);
                 return (index, answer);
             }
         }
@@ -320,7 +315,7 @@ impl LeaseBatch {
 impl Drop for LeaseBatch {
     fn drop(&mut self) {
         // Before the channel closes, so that nothing is granted to a batch that is gone.
-        for ticket in self.tickets.drain(..).flatten() {
+        for (_, ticket) in self.tickets.drain() {
             drop(self.slots.pool.shared.with_dispatch(|dispatch| dispatch.withdraw(ticket)));
         }
     }

@@ -127,6 +127,14 @@ impl TaskDriver {
     }
 }
 
+impl Drop for TaskDriver {
+    fn drop(&mut self) {
+        if self.answer.is_some() {
+            self.set_status(TaskStatus::Failed);
+        }
+    }
+}
+
 fn encode(status: TaskStatus) -> u8 {
     status as u8
 }

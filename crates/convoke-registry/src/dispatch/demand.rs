@@ -7,11 +7,11 @@ use slotmap::SlotMap;
 
 use super::{AgentKey, DemandKey, QueueKey, load::Load};
 
-/// How many requirements of two or more skills are kept ready while nobody waits for them.
+/// How many requirements of two or more skills are kept ready while nobody waits for them: those used last.
 ///
 /// Each one costs a set entry per agent that meets it, at every grant and release of that agent; a host that makes up
 /// new requirements for ever must not make dispatch slower for ever.
-pub(super) const IDLE_DEMANDS: usize = 1_024;
+pub(super) const IDLE_DEMANDS: usize = 32;
 
 /// A requirement in use: all these skills, or none for any agent.
 #[derive(Debug, Default)]
@@ -43,6 +43,8 @@ pub(super) struct Demands {
     all: SlotMap<DemandKey, Demand>,
     skills: HashMap<SkillId, SkillEntry>,
     several: HashMap<Vec<SkillId>, DemandKey>,
+    /// Those of several skills that nobody waits for, by their last use.
+    idle: BTreeSet<(u64, DemandKey)>,
     any: Option<DemandKey>,
     uses: u64,
 }
@@ -67,17 +69,33 @@ impl Demands {
 
     /// The demand for `skills` if it is in use.
     pub(super) fn find(&mut self, skills: &[SkillId]) -> Option<DemandKey> {
-        self.uses += 1;
-        let uses = self.uses;
         let key = match skills {
             [] => self.any,
             [skill] => self.skills.get(skill)?.alone,
-            _ => self.several.get(&sorted(skills)).copied(),
+            // A skill that is named twice is required once.
+            _ => match sorted(skills).as_slice() {
+                [skill] => self.skills.get(skill)?.alone,
+                several => self.several.get(several).copied(),
+            },
         }?;
-        if let Some(demand) = self.all.get_mut(key) {
-            demand.last_used = uses;
+        self.uses += 1;
+        let demand = self.all.get_mut(key)?;
+        let before = std::mem::replace(&mut demand.last_used, self.uses);
+        if self.idle.remove(&(before, key)) {
+            self.idle.insert((self.uses, key));
         }
         Some(key)
+    }
+
+    /// Keeps the idle ones right after the queues of a demand have changed.
+    pub(super) fn queues_changed(&mut self, key: DemandKey) {
+        let Some(demand) = self.all.get(key).filter(|demand| demand.skills.len() > 1) else { return };
+        let entry = (demand.last_used, key);
+        if demand.queues.is_empty() {
+            self.idle.insert(entry);
+        } else {
+            self.idle.remove(&entry);
+        }
     }
 
     /// The agents that have all of `skills`, found through the rarest of them; `None` means every agent.
@@ -122,28 +140,22 @@ impl Demands {
             [skill] => self.skills.entry(skill.clone()).or_default().alone = Some(key),
             _ => {
                 self.several.insert(skills, key);
+                self.idle.insert((self.uses, key));
             }
         }
         key
     }
 
-    /// The requirement of several skills that was asked for the longest time ago, if too many are kept and nobody
-    /// waits for it.
+    /// The idle demand whose last use is longest ago, if too many are kept.
     pub(super) fn surplus(&self) -> Option<DemandKey> {
-        if self.several.len() <= IDLE_DEMANDS {
-            return None;
-        }
-        let idle = |key: &&DemandKey| self.all.get(**key).is_some_and(|demand| demand.queues.is_empty());
-        self.several
-            .values()
-            .filter(idle)
-            .min_by_key(|key| self.all.get(**key).map(|demand| demand.last_used))
-            .copied()
+        let oldest = self.idle.first().map(|(_, key)| *key);
+        oldest.filter(|_| self.idle.len() > IDLE_DEMANDS)
     }
 
     /// Takes a demand out of use.
     pub(super) fn remove(&mut self, key: DemandKey) {
         let Some(demand) = self.all.remove(key) else { return };
+        self.idle.remove(&(demand.last_used, key));
         for skill in &demand.skills {
             let Some(entry) = self.skills.get_mut(skill) else { continue };
             entry.demands.retain(|&other| other != key);

@@ -21,10 +21,15 @@ impl<W> Dispatch<W> {
                 agent.demands.push(demand);
             }
         }
-        if let Some(surplus) = self.demands.surplus().filter(|&surplus| surplus != demand) {
+        self.retire_surplus();
+        demand
+    }
+
+    /// Takes out of use what nobody waits for and what was not asked for lately.
+    pub(super) fn retire_surplus(&mut self) {
+        while let Some(surplus) = self.demands.surplus() {
             self.retire(surplus);
         }
-        demand
     }
 
     /// Why nobody can ever serve a demand as things stand, or `None`.

@@ -232,7 +232,9 @@ impl Both {
             Op::Request { skills, preferred, policy, pool } => {
                 let waiter = self.next_waiter;
                 self.next_waiter += 1;
-                let skills: Vec<_> = skills.iter().map(|&one| skill(SKILLS[one])).collect();
+                let mut skills: Vec<_> = skills.iter().map(|&one| skill(SKILLS[one])).collect();
+                // Named again, which asks for nothing more.
+                skills.extend(skills.first().cloned().filter(|_| waiter.is_multiple_of(3)));
                 let preferred = preferred.map(|index| agent(AGENTS[index]));
                 let ask =
                     Ask { skills: &skills, preferred: preferred.as_ref(), policy, pool: self.pools[pool] };
@@ -412,6 +414,45 @@ fn requirements_that_nobody_waits_for_are_kept_within_a_bound() {
         "{}",
         machine.agents[key].demands.len()
     );
+}
+
+#[test]
+fn a_burst_of_requirements_leaves_no_more_than_the_bound_behind() {
+    let names: Vec<String> = (0..40).map(|index| format!("s{index}")).collect();
+    let skills: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (mut machine, pool) = machine(&[("all", &skills, 1)], 1);
+    let Ok(Decision::Granted(..)) = request(&mut machine, pool, &[], 0) else { panic!("granted") };
+    let mut tickets = Vec::new();
+    for one in 0..40 {
+        for other in 0..one {
+            let Ok(Decision::Queued(ticket)) = request(&mut machine, pool, &[skills[one], skills[other]], 0)
+            else {
+                panic!("queued")
+            };
+            tickets.push(ticket);
+        }
+    }
+    let key = machine.find("all").unwrap();
+    assert_eq!(machine.agents[key].demands.len(), 40 * 39 / 2 + 1, "somebody waits for each");
+    for ticket in tickets {
+        machine.withdraw(ticket);
+    }
+    assert_eq!(machine.agents[key].demands.len(), demand::IDLE_DEMANDS + 1);
+}
+
+#[test]
+fn a_skill_that_is_named_twice_is_required_once() {
+    let (mut machine, pool) = machine(&[("a", &["x", "y"], 1)], 1);
+    let key = machine.find("a").unwrap();
+    for skills in [&["x", "x"][..], &["x"], &["y", "x", "y"], &["x", "y"]] {
+        for _ in 0..3 {
+            let Ok(Decision::Granted(lease, _)) = request(&mut machine, pool, skills, 0) else {
+                panic!("granted")
+            };
+            machine.release(lease);
+        }
+    }
+    assert_eq!(machine.agents[key].demands.len(), 2);
 }
 
 #[test]

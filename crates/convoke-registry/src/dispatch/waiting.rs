@@ -105,9 +105,10 @@ impl<W> Dispatch<W> {
 
     pub(super) fn with_queues_of(&mut self, place: Place, change: impl FnOnce(&mut Vec<QueueKey>)) {
         match place {
-            Place::Demand(demand) => {
-                if let Some(demand) = self.demands.get_mut(demand) {
+            Place::Demand(key) => {
+                if let Some(demand) = self.demands.get_mut(key) {
                     change(&mut demand.queues);
+                    self.demands.queues_changed(key);
                 }
             }
             Place::Agent(agent) => {
@@ -144,5 +145,6 @@ impl<W> Dispatch<W> {
         {
             self.retire(demand);
         }
+        self.retire_surplus();
     }
 }
