@@ -24,18 +24,22 @@ use tracing::{
 use crate::{
     TeamEventKind, TelemetryFailures,
     ending::{Ending, StopCause},
-    execution::{AfterAbandonment, Execution, WorkEnd},
+    execution::{AfterAbandonment, Execution, WorkEnd, end_of_detached},
     outcome::Conclusion,
     runtime::Shared,
+    sessions::Lifetime,
     telemetry::Subject,
 };
+
+/// Thirty years: tokio's timers go little further.
+const FARTHEST: Duration = Duration::from_hours(24 * 365 * 30);
 
 /// A request with everything decided that is decided at the first poll: its ids, its session, its deadline.
 pub(crate) struct Prepared {
     shared: Arc<Shared>,
     request: TaskRequest,
     /// Whether the session is this run's own, and ends with it.
-    implicit_session: bool,
+    lifetime: Lifetime,
     pub(crate) deadline: Option<Instant>,
     cancellation: Option<CancellationToken>,
     /// Signalled by the handle, by a dropped caller and by the end of the runtime.
@@ -46,6 +50,21 @@ pub(crate) struct Prepared {
     parent: Span,
     subject: Subject,
     telemetry_errors: u32,
+    /// Whether the end of the attempt was told.
+    has_ended: bool,
+}
+
+/// Where the tokio runtime ends before the attempt, its admission leaves a failed record, and this tells of it.
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        if !self.has_ended && self.subject.attempt > 0 {
+            let text = "the tokio runtime ended before the attempt did";
+            let error = TaskError::new(ErrorCode::ExecutionFailed, text);
+            self.subject.span.record("status", display(TaskStatus::Failed));
+            self.tell(TeamEventKind::Failed, TaskStatus::Failed, Some(&error));
+        }
+        self.shared.sessions.end_if_over(&self.subject.session);
+    }
 }
 
 /// The id that a request will run under.
@@ -63,12 +82,15 @@ impl Prepared {
     ) -> Self {
         let started = Instant::now();
         let timeout = request.timeout.and_then(|timeout| started.checked_add(timeout));
-        let explicit = [timeout, options.deadline].into_iter().flatten().min();
+        // What is further away than a timer can say is as good as no deadline.
+        let farthest = started.checked_add(FARTHEST);
+        let is_near = |deadline: &Instant| farthest.is_none_or(|farthest| *deadline < farthest);
+        let explicit = [timeout, options.deadline].into_iter().flatten().min().filter(is_near);
         // A timeout beyond what the clock can say is none, and was said all the same.
         let is_said = request.timeout.is_some() || options.deadline.is_some();
         let default = shared.default_task_timeout.filter(|_| !is_said);
-        let deadline = explicit.or_else(|| started.checked_add(default?));
-        let implicit_session = request.session.is_none();
+        let deadline = explicit.or_else(|| started.checked_add(default?).filter(is_near));
+        let lifetime = if request.session.is_some() { Lifetime::UntilRemoved } else { Lifetime::OfItsWork };
         let session =
             request.session.take().unwrap_or_else(|| shared.ids.session(shared.clock.unix_millis()));
         request.id = Some(task.clone());
@@ -78,7 +100,7 @@ impl Prepared {
         Self {
             shared: Arc::clone(shared),
             request,
-            implicit_session,
+            lifetime,
             deadline,
             cancellation: options.cancellation,
             stop,
@@ -87,6 +109,7 @@ impl Prepared {
             parent: Span::current(),
             subject,
             telemetry_errors: 0,
+            has_ended: false,
         }
     }
 
@@ -217,12 +240,9 @@ impl Prepared {
 
     fn admit(&mut self) -> Result<Admission, TaskError> {
         let attempt = AttemptInput::of_request(self.subject.task.clone(), &self.request);
-        let admission = if self.implicit_session {
-            let limits = self.shared.session_limits;
-            Session::with_limits(self.subject.session.clone(), limits).admit(attempt)?
-        } else {
-            self.shared.sessions.admit(&self.subject.session, self.shared.session_limits, attempt)?
-        };
+        let sessions = &self.shared.sessions;
+        let admission =
+            sessions.admit(&self.subject.session, self.shared.session_limits, self.lifetime, attempt)?;
         self.subject.attempt = admission.attempt();
         self.subject.span = tracing::info_span!(
             target: "convoke",
@@ -280,9 +300,15 @@ impl Prepared {
         let mut report = self.report(conclusion);
         report.timing = Timing::new(began - self.started, at.saturating_duration_since(began));
         report.detached = detached.is_some();
+        let (shared, session, subject) =
+            (Arc::clone(&self.shared), admission.session().clone(), self.subject.clone());
+        let started = self.started;
         let finished = self.commit(admission, report);
         // Only now may the end of detached work be told: events keep their order, and the record knows that it is detached.
-        drop(detached);
+        // Where the work is gone already, because the tokio runtime ends, nobody else will tell.
+        if detached.is_some_and(|settled| settled.send(()).is_err()) {
+            end_of_detached(&shared, &session, &subject, started);
+        }
         finished
     }
 
@@ -388,14 +414,7 @@ impl Prepared {
             admission.settle(failed)
         });
         match settled {
-            Ok(report) => {
-                if self.implicit_session {
-                    self.shared.sessions.keep_while_used(admission.session());
-                } else {
-                    self.shared.sessions.end_if_over(&self.subject.session);
-                }
-                self.finish(Arc::unwrap_or_clone(report))
-            }
+            Ok(report) => self.finish(Arc::unwrap_or_clone(report)),
             // The session refuses a failed report only where the attempt is not its task's latest, which this one is.
             Err(refused) => self.finish(refused.into_report()),
         }
@@ -413,6 +432,7 @@ impl Prepared {
     /// The terminal event, and the answer.
     fn finish(mut self, mut report: TaskReport) -> Result<TaskReport, TeamError> {
         self.subject.span.record("status", display(report.status));
+        self.has_ended = true;
         self.tell(TeamEventKind::of_end(report.status), report.status, report.error.as_ref());
         report.telemetry_errors = self.telemetry_errors;
         let propagate = self.shared.telemetry_failures == TelemetryFailures::Propagate;

@@ -80,16 +80,26 @@ impl Execution {
 
 impl Drop for AfterAbandonment {
     fn drop(&mut self) {
-        let Self { shared, ending, session, subject, started, .. } = self;
-        if !ending.is_abandoned() || !session.detached_ended(&subject.task, subject.attempt) {
-            return;
+        // Where the tokio runtime ends before the work, this is its end, unless the driver gave up before.
+        self.ending.end();
+        // Closed before the record is looked at: whoever comes second, this or the commit, sees what the other did.
+        self.settled.close();
+        if self.ending.is_abandoned() {
+            end_of_detached(&self.shared, &self.session, &self.subject, self.started);
         }
-        let status = session.snapshot().task(&subject.task).map(|record| record.status);
-        shared.detached.fetch_sub(1, Ordering::Relaxed);
-        shared.sessions.end_if_over(session.id());
-        if let Some(status) = status {
-            shared.telemetry.tell(TeamEventKind::DetachedEnded, subject, status, None, started.elapsed());
-        }
+    }
+}
+
+/// Marks the end of detached work, and tells of it, once its attempt is settled; does so once, whoever calls it.
+pub(crate) fn end_of_detached(shared: &Shared, session: &Session, subject: &Subject, started: Instant) {
+    if !session.detached_ended(&subject.task, subject.attempt) {
+        return;
+    }
+    let status = session.snapshot().task(&subject.task).map(|record| record.status);
+    shared.detached.fetch_sub(1, Ordering::Relaxed);
+    shared.sessions.end_if_over(session.id());
+    if let Some(status) = status {
+        shared.telemetry.tell(TeamEventKind::DetachedEnded, subject, status, None, started.elapsed());
     }
 }
 

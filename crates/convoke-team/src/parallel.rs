@@ -8,6 +8,7 @@ use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::Fu
 use tokio::{
     runtime::Handle,
     sync::oneshot,
+    task::yield_now,
     time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
@@ -34,11 +35,15 @@ pub(crate) async fn run(shared: Arc<Shared>, requests: Vec<TaskRequest>, options
     tokio.spawn(async move {
         // Nobody waits for the answers of a run that was dropped; the records have them.
         let _ = sender.send(batch.run(options.cancellation).await);
+        shared.release();
     });
     let answers = answers.await;
     stop_on_drop.disarm();
     answers.unwrap_or_else(|_| tasks.into_iter().map(|task| Err(TeamError::Lost { task })).collect())
 }
+
+/// How many requests are put in line before what runs is looked after again.
+const ASKED_AT_ONCE: usize = 64;
 
 /// Where one request of a batch is.
 #[expect(clippy::large_enum_variant, reason = "every place ends as the large one")]
@@ -56,6 +61,8 @@ struct Batch {
     deadlines: BTreeSet<(Instant, usize)>,
     running: FuturesUnordered<BoxFuture<'static, (usize, Answer)>>,
     waiting: usize,
+    /// The first request that is not in line yet.
+    next: usize,
     stop: CancellationToken,
 }
 
@@ -66,6 +73,8 @@ enum News {
     Ended(usize, Answer),
     Stopped,
     Deadline,
+    /// Nothing else happened: it is time to put more requests in line.
+    Quiet,
 }
 
 impl Batch {
@@ -88,14 +97,12 @@ impl Batch {
             deadlines: BTreeSet::new(),
             running: FuturesUnordered::new(),
             waiting,
+            next: 0,
             stop: stop.clone(),
         }
     }
 
     async fn run(mut self, cancellation: Option<CancellationToken>) -> Vec<Answer> {
-        for index in 0..self.places.len() {
-            self.ask(index);
-        }
         let token = cancellation.unwrap_or_default();
         while self.waiting > 0 || !self.running.is_empty() {
             match self.news(&token).await {
@@ -104,8 +111,19 @@ impl Batch {
                 News::Lease(index, Err(refusal)) => {
                     self.end_waiting(index, Conclusion::of_error(refusal.into()));
                 }
+                News::Quiet => {
+                    let end = self.places.len().min(self.next + ASKED_AT_ONCE);
+                    for index in mem::replace(&mut self.next, end)..end {
+                        self.ask(index);
+                    }
+                }
                 News::Stopped => {
-                    for index in 0..self.places.len() {
+                    // What is not in line yet hears of it as it asks.
+                    let asked = mem::replace(&mut self.next, self.places.len());
+                    for index in asked..self.places.len() {
+                        self.ask(index);
+                    }
+                    for index in 0..asked {
                         self.stop_waiting(index, StopCause::Cancelled);
                     }
                 }
@@ -143,6 +161,8 @@ impl Batch {
             () = deadline, if waits => News::Deadline,
             // Also where nobody waits any more: a lease that crossed the end of its wait goes back at once.
             (index, lease) = self.leases.next() => News::Lease(index, lease),
+            // After a yield, so that many requests hold up neither what runs nor the thread.
+            () = yield_now(), if self.next < self.places.len() => News::Quiet,
         }
     }
 

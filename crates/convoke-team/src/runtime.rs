@@ -1,6 +1,7 @@
 //! The runtime: what a host calls.
 
 use std::{
+    convert::Infallible,
     fmt,
     future::Future,
     sync::{
@@ -11,6 +12,7 @@ use std::{
 };
 
 use convoke_core::{Budget, IdError, IdGenerator, SessionId, TaskReport, TaskRequest};
+use convoke_observability::call_isolated;
 use convoke_registry::{AgentRegistry, RunOptions, SlotUsage, Slots, TaskHandle, TeamError};
 use convoke_session::{Session, SessionLimits};
 use tokio::{runtime::Handle, sync::oneshot};
@@ -102,6 +104,18 @@ pub struct TeamStats {
     pub telemetry_errors: u64,
 }
 
+impl Shared {
+    /// Lets go of what may be the last copy, once the answer is given: what it holds is dropped with it, and the host's
+    /// observers and executors among that may panic.
+    pub(crate) fn release(self: Arc<Self>) {
+        call_isolated(|| -> Result<(), Infallible> {
+            drop(self);
+            Ok(())
+        })
+        .ok();
+    }
+}
+
 impl TeamRuntime {
     /// A runtime over the agents of `registry`.
     pub fn builder(registry: AgentRegistry) -> TeamRuntimeBuilder {
@@ -158,6 +172,7 @@ impl TeamRuntime {
             tokio.spawn(Box::pin(async move {
                 // Nobody waits for the answer of a run that was dropped; its record has it.
                 let _ = sender.send(prepared.run(None).await);
+                shared.release();
             }));
             let answer = answer.await;
             stop_on_drop.disarm();
@@ -179,10 +194,12 @@ impl TeamRuntime {
         let (handle, mut driver) = TaskHandle::new(task.clone(), stop.clone());
         match Handle::try_current() {
             Ok(tokio) => {
-                let prepared = Prepared::new(&self.shared, request, task, options, stop);
+                let shared = Arc::clone(&self.shared);
+                let prepared = Prepared::new(&shared, request, task, options, stop);
                 tokio.spawn(Box::pin(async move {
                     let answer = prepared.run(Some(&mut driver)).await;
                     driver.answer(answer);
+                    shared.release();
                 }));
             }
             Err(_) => driver.answer(Err(TeamError::NoTokio)),

@@ -38,12 +38,19 @@ pub enum SessionAdminError {
     },
 }
 
-/// A session that the runtime keeps.
+/// How long the runtime keeps a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lifetime {
+    /// Until the host removes it: it was named.
+    UntilRemoved,
+    /// As long as work of it is active, paused or detached.
+    OfItsWork,
+}
+
 #[derive(Debug)]
 struct Kept {
     session: Session,
-    /// Whether it belongs to runs that named no session, and goes with the last of their work.
-    ends_when_idle: bool,
+    lifetime: Lifetime,
 }
 
 /// Admission happens under the read lock and removal under the write lock, so that no task is admitted to a session that
@@ -61,6 +68,7 @@ impl Sessions {
         &self,
         id: &SessionId,
         limits: SessionLimits,
+        lifetime: Lifetime,
         attempt: Attempt,
     ) -> Result<Admission, AdmissionError> {
         if let Some(kept) = self.0.read().get(id) {
@@ -71,7 +79,7 @@ impl Sessions {
             Entry::Vacant(free) => {
                 let session = Session::with_limits(id.clone(), limits);
                 let admission = session.admit(attempt)?;
-                free.insert(Kept { session, ends_when_idle: false });
+                free.insert(Kept { session, lifetime });
                 Ok(admission)
             }
         }
@@ -80,7 +88,9 @@ impl Sessions {
     pub(crate) fn create(&self, session: Session) -> Result<Session, SessionAdminError> {
         match self.0.write().entry(session.id().clone()) {
             Entry::Occupied(taken) => Err(SessionAdminError::Exists { session: taken.key().clone() }),
-            Entry::Vacant(free) => Ok(free.insert(Kept { session, ends_when_idle: false }).session.clone()),
+            Entry::Vacant(free) => {
+                Ok(free.insert(Kept { session, lifetime: Lifetime::UntilRemoved }).session.clone())
+            }
         }
     }
 
@@ -95,17 +105,9 @@ impl Sessions {
         Ok(sessions.remove(id).ok_or_else(unknown)?.session)
     }
 
-    /// Keeps the session of a run that named none, as long as work of it is paused or detached.
-    pub(crate) fn keep_while_used(&self, session: &Session) {
-        if !session.is_idle() {
-            let kept = Kept { session: session.clone(), ends_when_idle: true };
-            self.0.write().insert(session.id().clone(), kept);
-        }
-    }
-
     /// Forgets a session that was kept only for its last work, once that is over.
     pub(crate) fn end_if_over(&self, id: &SessionId) {
-        let is_over = |kept: &Kept| kept.ends_when_idle && kept.session.is_idle();
+        let is_over = |kept: &Kept| kept.lifetime == Lifetime::OfItsWork && kept.session.is_idle();
         if !self.0.read().get(id).is_some_and(is_over) {
             return;
         }

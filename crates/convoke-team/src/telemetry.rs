@@ -24,7 +24,7 @@ pub enum TelemetryFailures {
     Isolate,
     /// The run returns [`TeamError::Telemetry`](convoke_registry::TeamError::Telemetry), which holds the report. A failure
     /// before the executor is called ends the attempt as failed, so that nothing happens that was not recorded, and the
-    /// id can be tried again; what was committed is never lost.
+    /// id can be tried again; what was committed is never lost. A pause whose answer had started is used up by it.
     Propagate,
 }
 
