@@ -83,7 +83,7 @@ impl Machine {
         if key.is_empty() {
             return Err(SessionError::EmptyKey);
         }
-        Arc::make_mut(&mut self.commit().metadata).insert(key.to_owned(), value);
+        self.commit().metadata.insert(Arc::from(key), Arc::new(value));
         Ok(())
     }
 

@@ -2,7 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-use convoke_core::{ArtifactId, MessageId, Metadata, SessionId, TaskId};
+use convoke_core::{ArtifactId, MessageId, SessionId, TaskId};
+use serde_json::Value;
 
 use crate::{SessionArtifact, SessionMessage, SessionUsage, StateEntry, TaskRecord, machine::State};
 
@@ -101,9 +102,9 @@ impl SessionSnapshot {
         self.0.tasks.get(task).map(Arc::as_ref)
     }
 
-    /// What the host attached.
-    pub fn metadata(&self) -> &Metadata {
-        &self.0.metadata
+    /// What the host attached under this key.
+    pub fn metadata(&self, key: &str) -> Option<&Value> {
+        self.0.metadata.get(key).map(Arc::as_ref)
     }
 
     /// How much is in the session.

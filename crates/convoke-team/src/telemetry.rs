@@ -11,7 +11,7 @@ use std::{
 };
 
 use convoke_core::{AgentId, SessionId, TaskError, TaskId, TaskStatus};
-use convoke_observability::{AnySink, EventIds, call_isolated, publish_isolated};
+use convoke_observability::{AnySink, EventIds, EventSink as _, is_taken};
 use tracing::Span;
 
 use crate::{TeamEvent, TeamEventKind, TeamObserver, clock::Clock};
@@ -95,11 +95,11 @@ impl Telemetry {
         // In the task's span, so that what a sink makes of the event is its child.
         subject.span.in_scope(|| {
             if let Some(observer) = &self.observer {
-                failed += u32::from(call_isolated(|| observer.observe(&event)).is_err());
+                failed += u32::from(!is_taken(|| observer.observe(&event)));
             }
             if let Some((sink, ids)) = &self.sink {
                 let event = event.to_event(ids.next_id(), self.clock.unix_millis());
-                failed += u32::from(publish_isolated(sink, &event).is_err());
+                failed += u32::from(!is_taken(|| sink.publish(&event)));
             }
         });
         self.failures.fetch_add(u64::from(failed), Ordering::Relaxed);

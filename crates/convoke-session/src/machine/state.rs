@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use convoke_core::{ArtifactId, Message, MessageId, Metadata, SessionId, TaskId};
+use convoke_core::{ArtifactId, Message, MessageId, SessionId, TaskId};
 use imbl::{OrdMap, Vector};
+use serde_json::Value;
 
 use crate::{Author, SessionActivity, SessionArtifact, SessionMessage, SessionUsage, StateEntry, TaskRecord};
 
@@ -17,7 +18,7 @@ pub(crate) struct State {
     pub(crate) artifacts: OrdMap<(TaskId, ArtifactId), Arc<SessionArtifact>>,
     pub(crate) shared: OrdMap<Arc<str>, Arc<StateEntry>>,
     pub(crate) tasks: OrdMap<TaskId, Arc<TaskRecord>>,
-    pub(crate) metadata: Arc<Metadata>,
+    pub(crate) metadata: OrdMap<Arc<str>, Arc<Value>>,
     pub(crate) last_sequence: u64,
     pub(crate) bytes: u64,
     pub(crate) activity: SessionActivity,
@@ -32,7 +33,7 @@ impl State {
             artifacts: OrdMap::new(),
             shared: OrdMap::new(),
             tasks: OrdMap::new(),
-            metadata: Arc::default(),
+            metadata: OrdMap::new(),
             last_sequence: 0,
             bytes: 0,
             activity: SessionActivity::default(),

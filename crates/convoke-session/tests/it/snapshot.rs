@@ -59,7 +59,7 @@ fn nothing_done_later_changes_a_snapshot() {
         assert_eq!(snapshot.artifacts().len(), 0);
         assert_eq!(value_and_revision(snapshot.state("k")), Some(("1".into(), 1)));
         assert_eq!(snapshot.task(&task("t")).unwrap().status, TaskStatus::Working);
-        assert!(snapshot.metadata().is_empty());
+        assert_eq!(snapshot.metadata("m"), None);
         assert_eq!(snapshot.usage().messages, 2);
     }
 }

@@ -1,9 +1,10 @@
 //! What is admitted, what is refused, and what a refusal touches: nothing.
 
 use convoke_core::{ErrorCode, ExecutorError, Message, ResumeToken, TaskOutcome, TaskRequest, TaskStatus};
+use convoke_session::SessionLimits;
 use convoke_testkit::{Gate, ScriptedExecutor, Step};
 
-use crate::house::{House, assert_end, ms, task};
+use crate::house::{House, agent, assert_end, ms, registry, task};
 
 #[tokio::test(start_paused = true)]
 async fn a_working_id_is_refused_and_goes_on_working() {
@@ -176,15 +177,20 @@ async fn a_refused_admission_makes_no_session() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_without_room_for_the_input_refuses_it() {
-    let house = House::of(1, ScriptedExecutor::new([]));
+    let registry = registry([(agent("a"), ScriptedExecutor::new([]))]);
+    let limits = SessionLimits::default().with_messages(1);
+    let house = House::built(registry, |builder| builder.session_limits(limits));
     let session = house.team.create_session("s").unwrap();
-    for _ in 0..10_000 {
-        session.post(Message::user("x")).await.unwrap();
-    }
+    session.post(Message::user("x")).await.unwrap();
     let report = house.run(task("t")).await;
     assert_end(&report, TaskStatus::Blocked, ErrorCode::SessionFull);
     assert_eq!((report.attempt, session.snapshot().tasks().len()), (0, 0));
     assert_eq!(house.events.names(), ["blocked"]);
+    // The same holds for the sessions that runs make.
+    let two = || TaskRequest::new("x").with_message(Message::user("y"));
+    assert_end(&house.run(two()).await, TaskStatus::Blocked, ErrorCode::SessionFull);
+    assert_end(&house.run(two().in_session("new")).await, TaskStatus::Blocked, ErrorCode::SessionFull);
+    assert_eq!(house.team.stats().sessions, 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -199,7 +205,7 @@ async fn one_id_in_two_sessions_is_two_tasks() {
 #[tokio::test(start_paused = true)]
 async fn generated_ids_come_from_the_generator_of_the_runtime() {
     let ids = async || {
-        let registry = crate::house::registry([(crate::house::agent("a"), ScriptedExecutor::echo())]);
+        let registry = registry([(agent("a"), ScriptedExecutor::echo())]);
         let house = House::built(registry, |builder| builder.ids(convoke_core::IdGenerator::seeded(7)));
         let report = house.run(TaskRequest::new("x")).await;
         // The first half is the time of day.

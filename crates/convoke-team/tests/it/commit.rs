@@ -1,10 +1,11 @@
 //! The one commit of an attempt: all of it is published, or nothing.
 
 use convoke_core::{Artifact, ErrorCode, Message, TaskOutcome, TaskOutput, TaskStatus};
+use convoke_session::SessionLimits;
 use convoke_testkit::{ScriptedExecutor, Step};
 use serde_json::json;
 
-use crate::house::{House, assert_end, task};
+use crate::house::{House, agent, assert_end, registry, task};
 
 fn artifact(id: &str) -> Artifact {
     Artifact::text(id, format!("artifact {id}")).unwrap()
@@ -17,6 +18,12 @@ fn published(house: &House) -> (Vec<String>, Vec<String>) {
         snapshot.messages().map(|message| message.message.text.clone()).collect(),
         snapshot.artifacts().map(|artifact| artifact.artifact.id.to_string()).collect(),
     )
+}
+
+/// A house whose sessions take one message.
+fn with_one_message(executor: ScriptedExecutor) -> House {
+    let limits = SessionLimits::default().with_messages(1);
+    House::built(registry([(agent("a"), executor)]), |builder| builder.session_limits(limits))
 }
 
 #[tokio::test(start_paused = true)]
@@ -74,15 +81,11 @@ async fn an_output_over_the_size_of_a_value_is_a_violation_and_stays_in_the_repo
 
 #[tokio::test(start_paused = true)]
 async fn an_output_that_finds_no_room_fails_and_stays_in_the_report() {
-    let house = House::of(1, ScriptedExecutor::new([Step::reply("answer")]));
-    let session = house.team.create_session("s").unwrap();
-    for _ in 0..9_999 {
-        session.post(Message::user("x")).await.unwrap();
-    }
+    let house = with_one_message(ScriptedExecutor::new([Step::reply("answer")]));
     let report = house.run(task("t")).await;
     assert_end(&report, TaskStatus::Failed, ErrorCode::SessionFull);
     assert_eq!((report.text(), report.attempt), ("answer", 1));
-    assert_eq!(session.snapshot().messages().len(), 10_000);
+    assert_eq!(published(&house).0, ["do it"]);
     assert_eq!(house.record("s", "t").report.unwrap().text(), "answer");
     house.assert_rest();
 }
@@ -96,11 +99,7 @@ async fn a_pause_that_finds_no_room_is_no_pause() {
         resume: Some(convoke_core::ResumeToken::new(1, "x")),
         output,
     };
-    let house = House::of(1, ScriptedExecutor::new([Step::reply(pause)]));
-    let session = house.team.create_session("s").unwrap();
-    for _ in 0..9_999 {
-        session.post(Message::user("x")).await.unwrap();
-    }
+    let house = with_one_message(ScriptedExecutor::new([Step::reply(pause)]));
     let report = house.run(task("t")).await;
     assert_end(&report, TaskStatus::Failed, ErrorCode::SessionFull);
     assert_eq!((report.pause, house.record("s", "t").resume_token()), (None, None));

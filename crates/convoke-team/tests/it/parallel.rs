@@ -257,3 +257,40 @@ async fn many_stand_in_the_same_line_as_everybody_else() {
     parallel.await.unwrap();
     assert_eq!(executor.inputs(), ["before", "0", "1", "after"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_reaches_those_that_are_not_in_line_yet() {
+    let executor = ScriptedExecutor::answering(|_| Step::cancelled());
+    let house = House::of(2, executor.clone());
+    for turns in 0..8 {
+        let token = CancellationToken::new();
+        let options = RunOptions::new().with_cancellation(token.clone());
+        let requests = (0..500).map(|_| TaskRequest::new("x"));
+        let parallel = tokio::spawn(house.team.run_parallel_with(requests, options));
+        for _ in 0..turns {
+            tokio::task::yield_now().await;
+        }
+        token.cancel();
+        let reports = reports(parallel.await.unwrap());
+        assert_eq!(reports.len(), 500);
+        assert!(reports.iter().all(|report| report.status == TaskStatus::Cancelled));
+        house.assert_rest();
+    }
+    assert!(executor.peak() <= 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn putting_many_in_line_holds_up_nobody() {
+    let executor = ScriptedExecutor::echo();
+    let house = House::new(registry([(agent("a"), executor.clone()), (agent("b"), executor)]));
+    let a = AgentId::new("a").unwrap();
+    let busy = house.registry.acquire(LeaseRequest::new(&[]).preferring(&a)).await.unwrap();
+    let requests = (0..5_000).map(|_| TaskRequest::new("x").preferring("a"));
+    let parallel = tokio::spawn(house.team.run_parallel(requests));
+    assert!(house.run(TaskRequest::new("y").preferring("b")).await.is_success());
+    let waiting = house.slots().waiting;
+    assert!(waiting < 5_000, "all of them were put in line before anybody else had a turn");
+    drop(busy);
+    assert_eq!(parallel.await.unwrap().len(), 5_000);
+    house.assert_rest();
+}

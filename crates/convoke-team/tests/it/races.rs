@@ -150,12 +150,15 @@ async fn the_end_of_detached_work_is_told_after_the_answer() {
     let (tell, agents) = (Arc::clone(&told), registry.clone());
     let on_event = move |event: &TeamEvent| {
         if event.kind == TeamEventKind::Cancelled {
-            while agents.get("a").unwrap().active > 0 {
-                std::thread::yield_now();
-            }
-            for _ in 0..100 {
-                std::thread::yield_now();
-            }
+            // Time enough for the work to end, on another thread.
+            tokio::task::block_in_place(|| {
+                while agents.get("a").unwrap().active > 0 {
+                    std::thread::yield_now();
+                }
+                for _ in 0..100 {
+                    std::thread::yield_now();
+                }
+            });
         }
         tell.lock().unwrap().push(event.kind);
     };

@@ -2,11 +2,11 @@
 
 use convoke_core::{ErrorCode, TaskRequest, TaskStatus};
 use convoke_registry::{LeaseRequest, TeamError};
-use convoke_team::TeamEventKind;
+use convoke_team::{ObserverError, TeamEvent, TeamEventKind, TeamObserver, TeamRuntime};
 use convoke_testkit::{Gate, ScriptedExecutor, Step};
 use tokio::time::sleep;
 
-use crate::house::{House, assert_end, ms, settle, task};
+use crate::house::{House, agent, assert_end, ms, registry, settle, task};
 
 #[tokio::test(start_paused = true)]
 async fn the_end_of_the_last_clone_cancels_all_and_nothing_leaks() {
@@ -118,6 +118,8 @@ fn work_is_lost_with_its_tokio_runtime_and_the_team_goes_on_in_another() {
         let record = house.record("s", id);
         assert_eq!((record.status, record.detached), (TaskStatus::Failed, false), "never stuck");
     }
+    assert_eq!(house.events.names_of("t"), ["submitted", "selected", "started", "failed"]);
+    assert_eq!(house.events.names_of("u"), ["submitted", "failed"]);
     paused_runtime().block_on(async {
         assert!(matches!(handle.await, Err(TeamError::Lost { .. })));
         assert!(matches!(waiting.await, Err(TeamError::Lost { .. })));
@@ -152,4 +154,68 @@ fn detached_work_ends_with_its_tokio_runtime() {
         assert_eq!(house.run(task("t")).await.attempt, 2);
         sleep(ms(1)).await;
     });
+}
+
+#[test]
+fn an_unnamed_session_ends_with_the_tokio_runtime_of_its_work() {
+    let house = House::of(1, ScriptedExecutor::new([Step::never()]));
+    let runtime = paused_runtime();
+    runtime.block_on(async {
+        let _running = house.team.spawn(TaskRequest::new("x"));
+        let _waiting = house.team.spawn(TaskRequest::new("x"));
+        let many = tokio::spawn(house.team.run_parallel([TaskRequest::new("x"), TaskRequest::new("x")]));
+        settle().await;
+        drop(many);
+    });
+    drop(runtime);
+    assert_eq!(house.team.stats().sessions, 0);
+    house.assert_rest();
+}
+
+#[test]
+fn a_tokio_runtime_without_a_timer_loses_what_needs_one_and_nothing_is_stuck() {
+    let house = House::of(1, ScriptedExecutor::new([Step::reply("done")]));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let lost = house.team.run(task("t").with_timeout(ms(20))).await.unwrap_err();
+        assert!(matches!(lost, TeamError::Lost { .. }));
+        settle().await;
+        assert_eq!(house.record("s", "t").status, TaskStatus::Failed);
+        house.assert_rest();
+        assert_eq!(house.run(task("t")).await.attempt, 2, "without a timeout none is needed");
+    });
+}
+
+/// Panics when it is dropped.
+struct Cursed;
+
+impl TeamObserver for Cursed {
+    fn observe(&self, _: &TeamEvent) -> Result<(), ObserverError> {
+        Ok(())
+    }
+}
+
+impl Drop for Cursed {
+    fn drop(&mut self) {
+        panic!("in the destructor of the observer");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_whose_destructor_panics_costs_no_answer() {
+    let gate = Gate::closed();
+    let gated = gate.clone();
+    let executor = ScriptedExecutor::answering(move |_| Step::reply("done").after(&gated));
+    let registry = registry([(agent("a").with_max_concurrency(4), executor)]);
+    let team = TeamRuntime::builder(registry.clone()).observer(Cursed).build().unwrap();
+    let (run, spawned) = (tokio::spawn(team.run(task("t"))), team.spawn(task("u")));
+    let many = tokio::spawn(team.run_parallel([task("v")]));
+    gate.arrived(3).await;
+    gate.open();
+    // The tasks hold the last copies of what the runtime is made of.
+    drop(team);
+    assert!(run.await.unwrap().unwrap().is_success());
+    assert!(spawned.await.unwrap().is_success());
+    assert!(many.await.unwrap().pop().unwrap().unwrap().is_success());
+    assert_eq!(registry.get("a").unwrap().active, 0);
 }

@@ -88,3 +88,28 @@ async fn a_session_is_created_once() {
     assert_eq!(session.snapshot().messages().len(), 3, "the run joins it");
     assert!(matches!(house.team.create_session("s"), Err(SessionAdminError::Exists { .. })));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_unnamed_session_can_be_looked_at_and_joined_as_long_as_work_of_it_is_under_way() {
+    let gate = Gate::closed();
+    let steps = [Step::reply("first").after(&gate), Step::reply("second"), Step::reply("third").after(&gate)];
+    let house = House::of(3, ScriptedExecutor::new(steps));
+    let first = house.team.spawn(TaskRequest::new("x"));
+    gate.arrived(1).await;
+    let id = house.events.events()[0].session.clone();
+    let session = house.team.session(&id).unwrap();
+    assert_eq!(session.activity().active, 1);
+    assert!(matches!(house.team.create_session(id.clone()), Err(SessionAdminError::Exists { .. })));
+
+    let joined = || TaskRequest::new("y").in_session(id.clone());
+    assert!(house.run(joined()).await.is_success());
+    assert_eq!(session.snapshot().messages().len(), 3, "both inputs and one answer");
+    let third = house.team.spawn(joined());
+    gate.arrived(2).await;
+    gate.let_through(1);
+    assert!(first.await.unwrap().is_success());
+    assert!(house.team.session(&id).is_some(), "work of it is under way");
+    gate.open();
+    assert!(third.await.unwrap().is_success());
+    assert_eq!(house.team.stats().sessions, 0);
+}

@@ -289,3 +289,36 @@ async fn the_limits_of_sessions_are_the_runtimes_to_set() {
     }
     assert_eq!(team.create_session("made").unwrap().limits(), limits);
 }
+
+/// An error whose destructor panics: the observer's own code, run when the runtime lets go of it.
+#[derive(Debug)]
+struct Sticky;
+
+impl std::fmt::Display for Sticky {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("sticky")
+    }
+}
+
+impl std::error::Error for Sticky {}
+
+impl Drop for Sticky {
+    fn drop(&mut self) {
+        panic!("does not let go");
+    }
+}
+
+struct StickyObserver;
+
+impl TeamObserver for StickyObserver {
+    fn observe(&self, _: &TeamEvent) -> Result<(), ObserverError> {
+        Err(Sticky.into())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_whose_errors_panic_when_they_are_dropped_costs_the_work_nothing() {
+    let team = TeamRuntime::builder(echo()).observer(StickyObserver).build().unwrap();
+    let report = team.run(task("t")).await.unwrap();
+    assert_eq!((report.status, report.telemetry_errors), (TaskStatus::Completed, 4));
+}
