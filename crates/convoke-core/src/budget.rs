@@ -4,7 +4,7 @@ mod ledger;
 mod reservation;
 mod units;
 
-use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, fmt, iter, sync::Arc};
 
 use parking_lot::Mutex;
 
@@ -40,7 +40,8 @@ pub enum BudgetError {
 ///
 /// Spending takes three steps: [`reserve`](Self::reserve) before anything leaves, [`Reservation::sent`] when it leaves,
 /// [`Reservation::settle`] with what it really took. A reservation that is dropped before it was sent gives everything
-/// back; one that is dropped after counts in full, because nobody knows what it took.
+/// back; one that is dropped after counts in full, because nobody knows what it took, and so does a counter that the
+/// settlement does not name.
 ///
 /// A [`child`](Self::child) draws on every ancestor, all or nothing. Under any concurrency, what is committed and
 /// reserved never exceeds a limit, but for overshoots that a settlement books: they are spent, and make the next
@@ -150,29 +151,36 @@ impl Budget {
         self.0.counters.lock().get(counter).copied().unwrap_or_default()
     }
 
-    fn counts(&self, counter: &str) -> bool {
-        self.0.counters.lock().contains_key(counter)
-            || self.0.parent.as_ref().is_some_and(|parent| parent.counts(counter))
+    /// This budget and its ancestors, child before parent.
+    fn chain(&self) -> impl Iterator<Item = &Self> {
+        iter::successors(Some(self), |budget| budget.0.parent.as_ref())
     }
 
-    /// Checks and takes here while every descendant's lock is held, child before parent, so that the whole chain
-    /// changes at once and two chains never wait for each other.
+    fn counts(&self, counter: &str) -> bool {
+        self.chain().any(|budget| budget.0.counters.lock().contains_key(counter))
+    }
+
+    /// Checks, then takes, while every lock of the chain is held, so that the whole chain changes at once; as they are
+    /// locked child before parent, two chains never wait for each other.
     fn take(&self, units: &Units) -> Result<(), BudgetError> {
-        let mut counters = self.0.counters.lock();
-        for (counter, asked) in units.iter() {
-            let Some(usage) = counters.get(counter) else { continue };
-            if let (Some(left), Some(limit)) = (usage.left(), usage.limit)
-                && asked > left
-            {
-                return Err(BudgetError::Exhausted { counter: counter.to_owned(), asked, left, limit });
+        let mut chain = Vec::new();
+        for budget in self.chain() {
+            let counters = budget.0.counters.lock();
+            for (counter, asked) in units.iter() {
+                let Some(usage) = counters.get(counter) else { continue };
+                if let (Some(left), Some(limit)) = (usage.left(), usage.limit)
+                    && asked > left
+                {
+                    return Err(BudgetError::Exhausted { counter: counter.to_owned(), asked, left, limit });
+                }
             }
+            chain.push(counters);
         }
-        if let Some(parent) = &self.0.parent {
-            parent.take(units)?;
-        }
-        for (counter, asked) in units.iter() {
-            if let Some(usage) = counters.get_mut(counter) {
-                usage.reserved = usage.reserved.saturating_add(asked);
+        for counters in &mut chain {
+            for (counter, asked) in units.iter() {
+                if let Some(usage) = counters.get_mut(counter) {
+                    usage.reserved = usage.reserved.saturating_add(asked);
+                }
             }
         }
         Ok(())
@@ -180,19 +188,29 @@ impl Budget {
 
     /// Ends a reservation of `reserved` by booking `actual`; saturates, so that no report of usage can wrap a counter.
     fn settle(&self, reserved: &Units, actual: &Units) {
-        let mut counters = self.0.counters.lock();
-        for (counter, amount) in reserved.iter() {
-            if let Some(usage) = counters.get_mut(counter) {
-                usage.reserved = usage.reserved.saturating_sub(amount);
+        let mut chain: Vec<_> = self.chain().map(|budget| budget.0.counters.lock()).collect();
+        for counters in &mut chain {
+            for (counter, amount) in reserved.iter() {
+                if let Some(usage) = counters.get_mut(counter) {
+                    usage.reserved = usage.reserved.saturating_sub(amount);
+                }
+            }
+            for (counter, amount) in actual.iter() {
+                if let Some(usage) = counters.get_mut(counter) {
+                    usage.committed = usage.committed.saturating_add(amount);
+                }
             }
         }
-        for (counter, amount) in actual.iter() {
-            if let Some(usage) = counters.get_mut(counter) {
-                usage.committed = usage.committed.saturating_add(amount);
-            }
-        }
-        if let Some(parent) = &self.0.parent {
-            parent.settle(reserved, actual);
+    }
+}
+
+/// Lets go of the ancestors in a loop: a chain that is dropped one inside the other needs a stack as deep as it is long.
+impl Drop for Node {
+    fn drop(&mut self) {
+        let mut parent = self.parent.take();
+        while let Some(Budget(node)) = parent {
+            // Where others hold it too, the last of them goes on from there.
+            parent = Arc::into_inner(node).and_then(|mut node| node.parent.take());
         }
     }
 }

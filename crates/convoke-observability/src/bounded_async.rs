@@ -17,7 +17,7 @@ use self::{
     queue::Queue,
     settled::{Goal, Settled, Waiters},
 };
-use crate::{Event, EventSink, Failure, SinkError};
+use crate::{Event, EventSink, Failure, SinkError, isolation::drop_isolated};
 
 pub use self::{
     builder::BoundedAsyncBuilder,
@@ -71,7 +71,17 @@ struct State {
     queue: Queue<Event>,
     waiters: Waiters,
     last_failure: Option<Failure<SinkError>>,
-    ended: bool,
+    /// `None` while the thread runs.
+    end: Option<End>,
+}
+
+/// How the thread ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// With everything passed on.
+    Orderly,
+    /// By a panic that should not have been.
+    Unwound,
 }
 
 impl BoundedAsyncSink {
@@ -98,7 +108,8 @@ impl BoundedAsyncSink {
     ///
     /// # Errors
     ///
-    /// Where it is polled by the sink behind, on the worker's own thread: it would wait for itself.
+    /// Where it is polled by the sink behind, on the worker's own thread: it would wait for itself. And where a panic
+    /// ended the thread before it came so far.
     pub async fn flush(&self) -> Result<(), SinkError> {
         let published = self.shared.state.lock().queue.counters().published;
         Settled::new(&self.shared, Goal::Below(published)).await
@@ -113,7 +124,7 @@ impl BoundedAsyncSink {
     /// # Errors
     ///
     /// Where it is polled by the sink behind, on the worker's own thread: it would wait for itself. It is closed all the
-    /// same.
+    /// same. And where a panic ended the thread.
     pub async fn close(&self) -> Result<(), SinkError> {
         self.shared.close();
         Settled::new(&self.shared, Goal::Ended).await
@@ -121,6 +132,11 @@ impl BoundedAsyncSink {
 }
 
 impl Shared {
+    fn new(queue: Queue<Event>) -> Self {
+        let state = State { queue, waiters: Waiters::default(), last_failure: None, end: None };
+        Self { state: Mutex::new(state), work: Condvar::new(), worker: OnceLock::new() }
+    }
+
     fn close(&self) {
         self.state.lock().queue.close();
         self.work.notify_one();
@@ -128,6 +144,13 @@ impl Shared {
 
     fn is_worker(&self) -> bool {
         self.worker.get() == Some(&thread::current().id())
+    }
+}
+
+/// The failure that nobody took is dropped by whoever comes last, the host or the worker: neither is to bear it.
+impl Drop for Shared {
+    fn drop(&mut self) {
+        drop_isolated(self.state.get_mut().last_failure.take());
     }
 }
 

@@ -1,6 +1,6 @@
 //! A sink that passes events on to several.
 
-use crate::{AnySink, Event, EventSink, Failure, SinkError, publish_isolated};
+use crate::{AnySink, Event, EventSink, Failure, SinkError, is_taken, publish_isolated};
 
 /// Passes each event on to every one of its sinks, in order.
 ///
@@ -45,8 +45,10 @@ impl EventSink for FanOutSink {
     fn publish(&self, event: &Event) -> Result<(), SinkError> {
         let mut first = None;
         for (index, sink) in self.0.iter().enumerate() {
-            if let Err(failure) = publish_isolated(sink, event) {
-                first.get_or_insert((index, failure));
+            if first.is_some() {
+                is_taken(|| sink.publish(event));
+            } else if let Err(failure) = publish_isolated(sink, event) {
+                first = Some((index, failure));
             }
         }
         let Some((index, failure)) = first else { return Ok(()) };

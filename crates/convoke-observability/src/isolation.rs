@@ -25,6 +25,7 @@ pub enum Failure<E> {
 /// Calls `call`, and turns a panic into a failure.
 ///
 /// For a runtime that calls an observer of its own kind. Where panics abort the process, there is nothing to isolate.
+/// The error is the caller's, destructor and all; [`is_taken`] is for a caller that does not want it.
 ///
 /// # Errors
 ///
@@ -46,7 +47,40 @@ pub fn call_isolated<E>(call: impl FnOnce() -> Result<(), E>) -> Result<(), Fail
     }
 }
 
-/// Publishes one event, and turns an error or a panic of the sink into a failure for the runtime to count.
+/// Calls `call`, and tells whether it succeeded: neither its error nor what it threw comes out, nor what the destructor
+/// of either throws in turn.
+///
+/// For a runtime that only counts failures.
+///
+/// ```
+/// use convoke_observability::is_taken;
+///
+/// assert!(is_taken(|| Ok::<_, String>(())));
+/// assert!(!is_taken(|| Err("full")));
+/// assert!(!is_taken::<String>(|| panic!("bad state")));
+/// ```
+pub fn is_taken<E>(call: impl FnOnce() -> Result<(), E>) -> bool {
+    // The error is dropped inside as well.
+    match catch_unwind(AssertUnwindSafe(|| call().is_ok())) {
+        Ok(is_taken) => is_taken,
+        Err(payload) => {
+            drop_isolated(payload);
+            false
+        }
+    }
+}
+
+/// Drops what may have a destructor of others, which may panic; what that throws is leaked, so that it cannot panic in
+/// turn.
+pub(crate) fn drop_isolated<T>(value: T) {
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        mem::forget(second);
+    }
+}
+
+/// Publishes one event, and turns an error or a panic of the sink into a failure for the runtime to keep.
+///
+/// One that only counts asks [`is_taken`] instead, as the destructor of the sink's error may panic too.
 ///
 /// # Errors
 ///
@@ -64,9 +98,6 @@ pub fn panic_detail(payload: Box<dyn Any + Send>) -> Option<String> {
         Err(payload) => payload,
     };
     let text = payload.downcast_ref::<&'static str>().map(|text| (*text).to_owned());
-    // A payload's own destructor may panic; what that throws is leaked, so that it cannot panic in turn.
-    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        mem::forget(second);
-    }
+    drop_isolated(payload);
     text
 }

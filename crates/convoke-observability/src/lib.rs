@@ -68,7 +68,7 @@ pub use broadcast::{BroadcastSink, Subscription};
 pub use event::Event;
 pub use event_id::{EventId, EventIds};
 pub use fan_out::FanOutSink;
-pub use isolation::{Failure, call_isolated, panic_detail, publish_isolated};
+pub use isolation::{Failure, call_isolated, is_taken, panic_detail, publish_isolated};
 pub use json_lines::{JsonLinesBuilder, JsonLinesSink};
 pub use memory::MemorySink;
 pub use sink::EventSink;

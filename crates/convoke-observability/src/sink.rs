@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::{Event, SinkError};
 
-/// Takes events. Every runtime calls it through [`publish_isolated`](crate::publish_isolated).
+/// Takes events. Every runtime calls it through [`publish_isolated`](crate::publish_isolated) or
+/// [`is_taken`](crate::is_taken).
 ///
 /// ```
 /// use convoke_observability::{Event, EventSink, SinkError};

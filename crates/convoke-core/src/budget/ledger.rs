@@ -13,6 +13,7 @@ use super::Units;
 ///
 /// - What is reserved is durable when the future resolves.
 /// - Ids are idempotent: a second `reserve`, `settle` or `release` with an id and the same units changes nothing.
+/// - A counter that was reserved and that the settlement does not name is spent as reserved, as it is in the budget.
 /// - A reservation that is neither settled nor released when the ledger is opened again counts as spent in full; the
 ///   host books it with [`Budget::charge`](crate::Budget::charge).
 ///

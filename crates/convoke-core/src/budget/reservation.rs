@@ -36,10 +36,26 @@ impl Reservation {
         self.end = End::Commit;
     }
 
-    /// Books what the call really took. More than was reserved is booked too, and makes the next reservation refuse;
-    /// a counter that `actual` does not name took nothing.
+    /// Books what the call really took. More than was reserved is booked too, and makes the next reservation refuse.
+    ///
+    /// A reserved counter that `actual` does not name is spent as reserved, because nobody knows what it took; one that
+    /// it names with 0 is given back.
+    ///
+    /// ```
+    /// use convoke_core::{Budget, Units};
+    ///
+    /// # fn main() -> Result<(), convoke_core::BudgetError> {
+    /// let budget = Budget::builder().limit("calls", 10).unlimited("tokens").unlimited("cost").build();
+    /// let mut reservation = budget.reserve(Units::calls(1).with("tokens", 500).with("cost", 90))?;
+    /// reservation.sent();
+    /// reservation.settle(&Units::calls(1).with("cost", 0));
+    ///
+    /// assert_eq!((budget.usage("tokens").committed, budget.usage("cost").committed), (500, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn settle(mut self, actual: &Units) {
-        self.budget.settle(&self.units, actual);
+        self.budget.settle(&self.units, &actual.or(&self.units));
         self.end = End::Settled;
     }
 }

@@ -1,6 +1,9 @@
 //! Amounts by counter.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -55,12 +58,28 @@ impl Units {
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(name, amount)| (&**name, *amount))
     }
+
+    /// These amounts, and those of `others` whose counters are not named here.
+    pub(super) fn or(&self, others: &Self) -> Self {
+        let named: HashSet<&str> = self.iter().map(|(name, _)| name).collect();
+        let unnamed = others.0.iter().filter(|(name, _)| !named.contains(&**name));
+        Self(self.0.iter().chain(unnamed).cloned().collect())
+    }
 }
 
 /// Amounts of the same name add up, so that each name is there once whatever was written.
 impl From<Vec<(Cow<'static, str>, u64)>> for Units {
     fn from(amounts: Vec<(Cow<'static, str>, u64)>) -> Self {
-        amounts.into_iter().fold(Self::none(), |units, (counter, amount)| units.with(counter, amount))
+        // Whoever wrote them chose how many there are, so no name is looked for among all those before it.
+        let mut sums: HashMap<_, (usize, u64)> = HashMap::with_capacity(amounts.len());
+        for (counter, amount) in amounts {
+            let place = sums.len();
+            let (_, sum) = sums.entry(counter).or_insert((place, 0));
+            *sum = sum.saturating_add(amount);
+        }
+        let mut units: Vec<_> = sums.into_iter().collect();
+        units.sort_unstable_by_key(|(_, (place, _))| *place);
+        Self(units.into_iter().map(|(counter, (_, sum))| (counter, sum)).collect())
     }
 }
 

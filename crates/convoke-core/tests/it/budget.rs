@@ -1,5 +1,7 @@
 //! Budgets: reserved before anything is spent, on every ancestor or nowhere.
 
+use std::{sync::mpsc::channel, thread, time::Duration};
+
 use convoke_core::{Budget, BudgetError, Units};
 
 use crate::values::assert_round_trip;
@@ -57,8 +59,24 @@ fn a_reservation_ends_in_one_of_these_ways() {
     assert_eq!(used(&one, "tokens"), (2, 0), "settled: what it took");
 
     let one = budget();
-    open(&one).settle(&Units::none());
+    open(&one).settle(&Units::tokens(0));
     assert_eq!(used(&one, "tokens"), (0, 0), "settled with nothing: given back");
+
+    let one = budget();
+    open(&one).settle(&Units::none());
+    assert_eq!(used(&one, "tokens"), (6, 0), "settled without a word about it: spent in full");
+}
+
+#[test]
+fn what_a_settlement_does_not_name_is_spent_as_reserved_on_every_ancestor() {
+    let run = Budget::builder().limit("calls", 5).limit("tokens", 90).unlimited("cost").build();
+    let task = run.child().limit("tokens", 80).build();
+    let mut reservation = task.reserve(Units::calls(2).with("tokens", 60).with("cost", 7)).unwrap();
+    reservation.sent();
+    reservation.settle(&Units::calls(1).with("cost", 0));
+    assert_eq!(["calls", "tokens", "cost"].map(|counter| used(&run, counter)), [(1, 0), (60, 0), (0, 0)]);
+    assert_eq!(used(&task, "tokens"), (60, 0));
+    assert_eq!(task.reserve(Units::tokens(21)).unwrap_err(), exhausted("tokens", 21, 20, 80));
 }
 
 #[test]
@@ -139,6 +157,36 @@ fn a_reservation_is_taken_everywhere_or_nowhere() {
 }
 
 #[test]
+fn a_chain_may_be_of_any_length() {
+    let run = Budget::builder().limit("calls", 3).build();
+    let mut task = run.child().limit("steps", 1).build();
+    for _ in 0..100_000 {
+        task = task.child().limit("steps", 1).build();
+    }
+    let mut reservation = task.reserve(Units::calls(2).with("steps", 1)).unwrap();
+    assert_eq!((used(&run, "calls"), used(&task, "steps")), ((0, 2), (0, 1)));
+    reservation.sent();
+    reservation.settle(&Units::calls(1).with("steps", 0));
+    assert_eq!((used(&run, "calls"), used(&task, "steps")), ((1, 0), (0, 0)));
+
+    assert_eq!(
+        task.reserve(Units::steps(1).with("calls", 3)).unwrap_err(),
+        exhausted("calls", 3, 2, 3),
+        "the refusal comes from the far end"
+    );
+    assert_eq!(used(&task, "steps"), (0, 0));
+    assert!(matches!(task.reserve(Units::tokens(1)), Err(BudgetError::Unknown { .. })));
+
+    let sibling = task.child().build();
+    drop(task);
+    let held = sibling.reserve(Units::calls(1)).unwrap();
+    drop(sibling);
+    assert_eq!(used(&run, "calls"), (1, 1), "a reservation keeps its chain");
+    drop(held);
+    assert_eq!(used(&run, "calls"), (1, 0));
+}
+
+#[test]
 fn what_nobody_counts_is_refused() {
     let run = Budget::builder().limit("calls", 9).build();
     let task = run.child().unlimited("tokens").build();
@@ -198,4 +246,24 @@ fn units_that_were_read_cannot_pass_a_limit_by_naming_a_counter_twice() {
     assert_eq!(units, Units::calls(4));
     let budget = Budget::builder().limit("calls", 3).build();
     assert_eq!(budget.reserve(units).unwrap_err(), exhausted("calls", 4, 3, 3));
+}
+
+#[test]
+fn units_of_very_many_counters_are_read_and_settled_in_short_time() {
+    let (done, is_done) = channel();
+    thread::spawn(move || {
+        let written: Vec<(String, u64)> =
+            (0..400_000).map(|number| (format!("c{}", number % 200_000), 1)).collect();
+        let units: Units = serde_json::from_value(serde_json::to_value(&written).unwrap()).unwrap();
+        assert_eq!(units.iter().nth(7), Some(("c7", 2)), "the order is that of the first naming");
+        assert_eq!(units.iter().count(), 200_000);
+        let limits = units
+            .iter()
+            .fold(Budget::builder(), |builder, (counter, amount)| builder.limit(counter.to_owned(), amount));
+        let budget = limits.build();
+        budget.reserve(units.clone()).unwrap().settle(&units);
+        done.send(used(&budget, "c7")).unwrap();
+    });
+    // A step for each pair of counters would take minutes.
+    assert_eq!(is_done.recv_timeout(Duration::from_secs(30)), Ok((2, 0)));
 }

@@ -1,14 +1,8 @@
 //! Setting up a bounded sink.
 
-use std::{
-    fmt,
-    sync::{Arc, OnceLock},
-    thread,
-};
+use std::{fmt, sync::Arc, thread};
 
-use parking_lot::{Condvar, Mutex};
-
-use super::{BoundedAsyncSink, Queue, Shared, State, Waiters, WhenFull, worker};
+use super::{BoundedAsyncSink, Queue, Shared, WhenFull, worker};
 use crate::{AnySink, EventSink, SinkError};
 
 const DEFAULT_CAPACITY: usize = 4_096;
@@ -47,16 +41,7 @@ impl BoundedAsyncBuilder {
         if self.capacity == 0 {
             return Err(SinkError::new("capacity of the bounded sink is 0; give it 1 or more"));
         }
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State {
-                queue: Queue::new(self.capacity, self.when_full),
-                waiters: Waiters::default(),
-                last_failure: None,
-                ended: false,
-            }),
-            work: Condvar::new(),
-            worker: OnceLock::new(),
-        });
+        let shared = Arc::new(Shared::new(Queue::new(self.capacity, self.when_full)));
         let (for_worker, sink) = (Arc::clone(&shared), self.sink);
         thread::Builder::new()
             .name("convoke-events".into())

@@ -5,7 +5,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use super::{Shared, State};
+use super::{End, Shared, State};
 use crate::SinkError;
 
 /// How far the sink must have come.
@@ -18,10 +18,10 @@ pub(super) enum Goal {
 }
 
 impl Goal {
-    fn is_reached(self, settled_below: u64, ended: bool) -> bool {
+    fn is_reached(self, settled_below: u64, end: Option<End>) -> bool {
         match self {
-            Self::Below(number) => ended || settled_below >= number,
-            Self::Ended => ended,
+            Self::Below(number) => settled_below >= number,
+            Self::Ended => end == Some(End::Orderly),
         }
     }
 }
@@ -54,18 +54,18 @@ impl Waiters {
 }
 
 impl State {
-    /// The wakers of those whose goal is reached, to be woken once the lock is released.
+    /// The wakers of those whose goal is reached, or never will be, to be woken once the lock is released.
     pub(super) fn reached(&mut self) -> Vec<Waker> {
         if self.waiters.waiting.is_empty() {
             return Vec::new();
         }
-        let (settled_below, ended) = (self.queue.settled_below(), self.ended);
-        let reached = |waiter: &mut Waiter| waiter.goal.is_reached(settled_below, ended);
+        let (settled_below, end) = (self.queue.settled_below(), self.end);
+        let reached = |waiter: &mut Waiter| end.is_some() || waiter.goal.is_reached(settled_below, end);
         self.waiters.waiting.extract_if(.., reached).map(|waiter| waiter.waker).collect()
     }
 }
 
-/// Ready once the goal is reached.
+/// Ready once the goal is reached, or cannot be any more.
 #[must_use = "futures do nothing unless awaited"]
 pub(super) struct Settled<'a> {
     shared: &'a Shared,
@@ -85,12 +85,17 @@ impl Future for Settled<'_> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let shared = self.shared;
         let mut state = shared.state.lock();
-        if self.goal.is_reached(state.queue.settled_below(), state.ended) {
+        if self.goal.is_reached(state.queue.settled_below(), state.end) {
             return Poll::Ready(Ok(()));
         }
         if shared.is_worker() {
             return Poll::Ready(Err(SinkError::new(
                 "bounded sink cannot be waited for by the sink behind it; flush and close it from elsewhere",
+            )));
+        }
+        if state.end.is_some() {
+            return Poll::Ready(Err(SinkError::new(
+                "bounded sink lost its thread to a panic; what waited is not passed on",
             )));
         }
         self.id = Some(state.waiters.wait(self.id, self.goal, cx.waker()));

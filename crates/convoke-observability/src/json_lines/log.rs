@@ -47,9 +47,11 @@ impl Log {
         };
         let bytes = current.bytes.saturating_add(line.len() as u64);
         if current.is_regular && current.bytes > 0 && bytes > self.max_bytes {
-            // A half line at its end stays there: nothing follows it in that file.
+            let rotated = self.rotate();
+            // Its lock goes only now, so that no other sink takes it up on its way. A half line at its end stays there:
+            // nothing follows it in that file.
             drop(current);
-            self.rotate()?;
+            rotated?;
             current = self.open_current()?;
         }
         let current = self.current.insert(current);

@@ -17,7 +17,7 @@ use convoke_observability::{
 };
 use parking_lot::Mutex;
 
-use crate::support::{Failing, Gated, Moody, event, lines, numbers};
+use crate::support::{Bombing, Failing, Gate, Gated, Moody, event, in_time, lines, numbers};
 
 /// Published, delivered, failed, dropped, waiting.
 fn counts(sink: &BoundedAsyncSink) -> [u64; 5] {
@@ -74,6 +74,73 @@ async fn the_newest_failure_is_kept_once() {
     let failure = sink.take_last_failure().unwrap();
     assert_eq!(lines(&failure), ["call returned an error", "collector refused `runtime/1`"]);
     assert!(sink.take_last_failure().is_none());
+}
+
+/// What a future that needs no runtime resolves to.
+fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+#[test]
+fn errors_that_panic_where_they_are_dropped_leave_the_thread_alive() {
+    let counts = in_time(|| {
+        let sink = BoundedAsyncSink::builder(Bombing).start().unwrap();
+        for number in 0..3 {
+            sink.publish(&event(number)).unwrap();
+        }
+        block_on(sink.flush()).unwrap();
+        sink.publish(&event(3)).unwrap();
+        block_on(sink.close()).unwrap();
+        counts(&sink)
+    });
+    assert_eq!(counts, [4, 0, 4, 0, 0]);
+}
+
+struct NoWake;
+
+impl Wake for NoWake {
+    fn wake(self: Arc<Self>) {
+        panic!("executor is gone");
+    }
+}
+
+/// One who waits for `future` and panics when woken, then one who is woken as it should be.
+fn wake_two<F: Future<Output = Result<(), SinkError>> + Send>(futures: [F; 2], gate: Gate) {
+    let [first, second] = futures;
+    let mut first = pin!(first);
+    let no_wake = Waker::from(Arc::new(NoWake));
+    assert!(first.as_mut().poll(&mut Context::from_waker(&no_wake)).is_pending());
+    let mut second = pin!(second);
+    let mut gate = Some(gate);
+    block_on(poll_fn(|cx| {
+        let poll = second.as_mut().poll(cx);
+        gate.take();
+        poll
+    }))
+    .unwrap();
+    block_on(first).unwrap();
+}
+
+#[test]
+fn a_waker_that_panics_keeps_nobody_else_waiting() {
+    let counts = in_time(|| {
+        let start = || {
+            let (gated, gate) = Gated::new();
+            let sink = BoundedAsyncSink::builder(gated).start().unwrap();
+            sink.publish(&event(0)).unwrap();
+            gate.entered.recv().unwrap();
+            (sink, gate)
+        };
+        let (flushed, gate) = start();
+        wake_two([flushed.flush(), flushed.flush()], gate);
+        flushed.publish(&event(1)).unwrap();
+        block_on(flushed.close()).unwrap();
+
+        let (closed, gate) = start();
+        wake_two([closed.close(), closed.close()], gate);
+        [counts(&flushed), counts(&closed)]
+    });
+    assert_eq!(counts, [[2, 2, 0, 0, 0], [1, 1, 0, 0, 0]]);
 }
 
 /// Publishes 0 to 9 while the sink behind blocks on 0 and four may wait.

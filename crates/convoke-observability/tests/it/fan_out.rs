@@ -1,8 +1,10 @@
 //! The sink that passes events on to several.
 
+use std::mem;
+
 use convoke_observability::{AnySink, EventSink, FanOutSink, MemorySink};
 
-use crate::support::{Failing, Panicking, event, lines};
+use crate::support::{Bombing, Failing, Panicking, event, lines};
 
 #[test]
 fn passes_on_to_all() {
@@ -38,4 +40,19 @@ fn tries_all_and_then_reports_the_first_failure() {
             "collector refused `runtime/1`",
         ],
     );
+}
+
+#[test]
+fn errors_that_panic_where_they_are_dropped_keep_the_event_from_nobody() {
+    let memory = MemorySink::new();
+    let sink =
+        FanOutSink::new().with_sink(Bombing).with_sink(Bombing).with_sink(Bombing).with_sink(memory.clone());
+    let error = sink.publish(&event(1)).unwrap_err();
+    assert_eq!(
+        lines(&error),
+        ["sink 1 of 4 did not take the event", "collector refused `runtime/1`", "handle with care"]
+    );
+    assert_eq!(memory.events(), [event(1)]);
+    // The first one is the publisher's, who is this test.
+    mem::forget(error);
 }

@@ -2,9 +2,9 @@
 
 use std::panic::panic_any;
 
-use convoke_observability::{Failure, MemorySink, call_isolated, publish_isolated};
+use convoke_observability::{EventSink, Failure, MemorySink, call_isolated, is_taken, publish_isolated};
 
-use crate::support::{Failing, Panicking, event, lines};
+use crate::support::{Bomb, Bombing, Failing, Panicking, event, lines};
 
 #[test]
 fn a_sink_that_takes_the_event_is_no_failure() {
@@ -29,14 +29,6 @@ fn a_panic_is_a_failure_whose_text_only_the_host_sees() {
 
 #[test]
 fn a_panic_may_throw_anything() {
-    struct Bomb;
-
-    impl Drop for Bomb {
-        fn drop(&mut self) {
-            panic_any(Self);
-        }
-    }
-
     fn check(call: impl FnOnce(), expected: Option<&str>) {
         let failure = call_isolated(|| {
             call();
@@ -55,4 +47,14 @@ fn a_panic_may_throw_anything() {
 #[test]
 fn an_error_needs_to_be_nothing_in_particular() {
     assert!(matches!(call_isolated(|| Err(7)), Err(Failure::Returned(7))));
+}
+
+#[test]
+fn where_only_success_counts_nothing_of_a_failure_comes_out() {
+    assert!(is_taken(|| MemorySink::new().publish(&event(0))));
+    assert!(!is_taken(|| Failing.publish(&event(0))));
+    assert!(!is_taken(|| Panicking.publish(&event(0))));
+    assert!(!is_taken(|| Bombing.publish(&event(0))), "an error that panics where it is dropped");
+    assert!(!is_taken(|| Err(Bomb)));
+    assert!(!is_taken::<String>(|| panic_any(Bomb)));
 }

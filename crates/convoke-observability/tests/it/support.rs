@@ -1,8 +1,14 @@
 //! Events and sinks that the tests share.
 
-use std::sync::{
-    Mutex, PoisonError,
-    mpsc::{Receiver, Sender, channel},
+use std::{
+    fmt,
+    panic::panic_any,
+    sync::{
+        Mutex, PoisonError,
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread,
+    time::Duration,
 };
 
 use convoke_observability::{Event, EventId, EventSink, SinkError};
@@ -29,6 +35,40 @@ impl EventSink for Failing {
     fn publish(&self, event: &Event) -> Result<(), SinkError> {
         Err(SinkError::new(format!("collector refused `{}`", event.id)))
     }
+}
+
+/// An error, or what a panic throws, whose destructor throws another one.
+#[derive(Debug)]
+pub(crate) struct Bomb;
+
+impl fmt::Display for Bomb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("handle with care")
+    }
+}
+
+impl std::error::Error for Bomb {}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic_any(Self);
+    }
+}
+
+/// Fails with an error that panics where it is dropped.
+pub(crate) struct Bombing;
+
+impl EventSink for Bombing {
+    fn publish(&self, event: &Event) -> Result<(), SinkError> {
+        Err(SinkError::new(format!("collector refused `{}`", event.id)).with_source(Bomb))
+    }
+}
+
+/// What `work` returns; it fails where that panics or hangs.
+pub(crate) fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, is_done) = channel();
+    thread::spawn(move || done.send(work()));
+    is_done.recv_timeout(Duration::from_secs(20)).unwrap()
 }
 
 /// Panics.

@@ -2,7 +2,9 @@
 
 use std::{
     error::Error as _,
+    fs,
     io::{self, Write},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -116,6 +118,50 @@ fn nothing_is_written_behind_a_half_line_that_nothing_can_be_done_about() {
     fake.0.lock().can_cut = true;
     log.append(b"third\n").unwrap();
     assert_eq!(fake.text(), "third\n");
+}
+
+/// A file that tells, when its lock is released, what its path names.
+struct Held {
+    path: PathBuf,
+    found: Arc<Mutex<Option<String>>>,
+}
+
+impl Write for Held {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl LineFile for Held {
+    fn cut(&mut self, _: u64, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        *self.found.lock() = Some(fs::read_to_string(&self.path).unwrap_or_else(|_| "nothing".into()));
+    }
+}
+
+#[test]
+fn a_full_file_is_locked_until_it_is_out_of_the_way() {
+    for kept in [0, 1] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events");
+        fs::write(&path, "full\n").unwrap();
+        let found = Arc::new(Mutex::new(None));
+        let held = Held { path: path.clone(), found: Arc::clone(&found) };
+        let current = Current { file: Box::new(held), bytes: 5, torn: 0, is_regular: true };
+        let mut log = Log { path: path.clone(), max_bytes: 5, kept, current: Some(current) };
+        log.append(b"next\n").unwrap();
+        assert_eq!(found.lock().as_deref(), Some("nothing"), "{kept} kept");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "next\n");
+    }
 }
 
 proptest! {
