@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::error::Error;
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use release_review::{Exit, Progress, Published, Readiness, Review};
+use release_review::{Exit, Progress, Published, Readiness, Review, is_hidden, visible};
 use serde_json::json;
 
 /// How often a line of a terminal moves.
@@ -58,7 +59,7 @@ impl Display {
                 "warnings": warnings,
                 "unread": review.unread(),
             });
-            print(&opened.to_string());
+            print_json(&opened.to_string());
             return;
         }
         note(&format!("review {} of {created_at}, in {}", task.request().id(), task.path().display()));
@@ -82,7 +83,7 @@ impl Display {
                 "report": { "json": json, "markdown": markdown },
                 "exit": exit.code(),
             });
-            print(&outcome.to_string());
+            print_json(&outcome.to_string());
         } else {
             let conclusion = match report.readiness() {
                 Some(Readiness::Ready) => "ready",
@@ -101,7 +102,7 @@ impl Display {
     pub(crate) fn failed(&self, error: &dyn Error, exit: Exit) -> ExitCode {
         let text = chain(error);
         if matches!(self.0, Form::Json) {
-            print(&json!({ "event": "failed", "error": text, "exit": exit.code() }).to_string());
+            print_json(&json!({ "event": "failed", "error": text, "exit": exit.code() }).to_string());
         } else {
             note(&format!("error: {text}"));
         }
@@ -114,7 +115,7 @@ impl Form {
         match self {
             Self::Json => {
                 if let Ok(line) = serde_json::to_string(progress) {
-                    print(&line);
+                    print_json(&line);
                 }
             }
             Self::Plain => note(&format!("{:<12} {}", progress.agent(), describe(progress))),
@@ -124,9 +125,9 @@ impl Form {
                     .entry(progress.agent().to_owned())
                     .or_insert_with(|| line(bars, progress.agent()));
                 if matches!(progress, Progress::Started { .. }) {
-                    bar.set_message(describe(progress));
+                    bar.set_message(visible(&describe(progress)));
                 } else {
-                    bar.finish_with_message(describe(progress));
+                    bar.finish_with_message(visible(&describe(progress)));
                 }
             }
         }
@@ -169,12 +170,28 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
+/// An object as a line on standard output. Hidden characters stand in its strings alone, and are escaped there.
+fn print_json(object: &str) {
+    let mut line = String::with_capacity(object.len());
+    for character in object.chars() {
+        if is_hidden(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // Writing to a string cannot fail.
+                let _ = write!(line, "\\u{unit:04x}");
+            }
+        } else {
+            line.push(character);
+        }
+    }
+    print(&line);
+}
+
 /// A line on standard output. Where nobody reads it any more, the exit status still tells.
 fn print(text: &str) {
-    let _ = writeln!(io::stdout(), "{text}");
+    let _ = writeln!(io::stdout(), "{}", visible(text));
 }
 
 /// A line on standard error.
 fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", visible(text));
 }

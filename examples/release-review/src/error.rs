@@ -53,6 +53,7 @@ impl Error {
             | Self::Task(
                 TaskError::DifferentRequest { .. }
                 | TaskError::NotATask { .. }
+                | TaskError::ForeignOwner { .. }
                 | TaskError::WithinEvidence { .. },
             ) => Exit::Unusable,
             Self::Task(_)

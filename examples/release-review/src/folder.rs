@@ -1,12 +1,15 @@
 //! Files opened relative to an open folder and without following links, and files that are written once.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use rustix::fs::{Dir, Mode, OFlags};
 use rustix::io::Errno;
+
+use crate::leftovers;
 
 /// An open folder. What is opened in it is what was checked: there is no path to be swapped in between.
 #[derive(Debug)]
@@ -120,6 +123,16 @@ impl Folder {
     }
 }
 
+impl Opened {
+    /// The handle, whatever it is of.
+    pub(crate) fn into_file(self) -> File {
+        match self {
+            Self::Folder(folder) => folder.handle.into(),
+            Self::File(file) => file.file,
+        }
+    }
+}
+
 impl OpenFile {
     /// The whole file.
     pub(crate) fn read(self, limit: u64) -> Result<Vec<u8>, OpenError> {
@@ -148,7 +161,11 @@ impl OpenError {
 ///
 /// A file that is there already with the same bytes is fine; with other bytes it stays as it is.
 pub(crate) fn write_once(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), WriteOnceError> {
-    let mut temporary = tempfile::Builder::new().prefix(".write-").tempfile_in(folder)?;
+    // As any other file: the umask takes away what others may not do.
+    let permissions = Permissions::from_mode(0o666);
+    let mut temporary =
+        tempfile::Builder::new().prefix(leftovers::WRITING).permissions(permissions).tempfile_in(folder)?;
+    leftovers::hold(temporary.as_file());
     temporary.write_all(bytes)?;
     temporary.as_file().sync_all()?;
     // A link, unlike a rename, never replaces what stands there.
@@ -175,6 +192,11 @@ pub(crate) fn holds(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<bool>
         Err(OpenError::Io(error)) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Err(_) => Ok(false),
     }
+}
+
+/// The user whose rights the program has.
+pub(crate) fn effective_user() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
 /// Makes the entries of a folder durable.

@@ -152,6 +152,10 @@ impl Entry {
 
 impl AttemptError {
     /// What went wrong in an attempt, counted from 1: a stable word for it, and a message of one line.
+    ///
+    /// Both are published; what an agent said belongs in neither. [`GateError::expectation`] is fit for it.
+    ///
+    /// [`GateError::expectation`]: crate::gates::GateError::expectation
     pub fn new(attempt: u32, code: impl Into<String>, message: &str) -> Self {
         Self { attempt, code: one_line(&code.into(), 64), message: one_line(message, 500) }
     }

@@ -8,7 +8,7 @@ use crate::digest::Digest;
 use crate::evidence::{Evidence, MAX_GOAL, MAX_RELEASE};
 use crate::mode::Mode;
 use crate::name::{Name, NameError};
-use crate::text::{TextError, check_line, check_prose};
+use crate::text::{TextError, check_line, check_lines};
 
 /// The request of a review. It never changes once its directory is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub enum RequestError {
         /// What a name is.
         reason: NameError,
     },
-    /// A text that is blank, too long or has control characters.
+    /// A text that is blank, too long or has hidden characters.
     #[error("the {field} {reason}")]
     Text {
         /// Which text.
@@ -135,7 +135,7 @@ impl Request {
         }
         check_line(&self.release, MAX_RELEASE)
             .map_err(|reason| RequestError::Text { field: "release", reason })?;
-        check_prose(&self.goal, MAX_GOAL).map_err(|reason| RequestError::Text { field: "goal", reason })
+        check_lines(&self.goal, MAX_GOAL).map_err(|reason| RequestError::Text { field: "goal", reason })
     }
 
     /// The digest of everything but the time of creation, so that equal inputs give equal results.

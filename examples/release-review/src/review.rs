@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use convoke::{
-    AgentExecutor, AnyExecutor, ErrorCode, RunOptions, TaskReport, TaskRequest, TaskStatus, TeamRuntime,
+    AgentExecutor, AnyExecutor, RunOptions, TaskError, TaskReport, TaskRequest, TaskStatus, TeamRuntime,
 };
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::error::Category;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -173,8 +174,10 @@ impl Review {
         let task = blocking(move || {
             let evidence = Evidence::open(&evidence)?;
             let request = Request::new(&evidence, Timestamp::now(), request)?;
-            let directory = directory.unwrap_or_else(|| TaskDirectory::default_path(&request));
-            let task = TaskDirectory::create(&directory, &request, &evidence)?;
+            let task = match directory {
+                Some(directory) => TaskDirectory::create(&directory, &request, &evidence)?,
+                None => TaskDirectory::create_default(&request, &evidence)?,
+            };
             Ok((task, evidence.unread().to_vec()))
         });
         let (task, unread) = task.await?;
@@ -381,6 +384,8 @@ impl Run<'_> {
     }
 
     /// What a report gives: an answer of the right form that passes its gate, or the reason why not.
+    ///
+    /// The reason is published, so it holds no word of the agent but what it declared public.
     fn answer<T, V>(&mut self, report: TaskReport, check: impl FnOnce(T) -> Result<V, GateError>) -> Answer<V>
     where
         T: serde::de::DeserializeOwned,
@@ -399,18 +404,18 @@ impl Run<'_> {
         match report.into_result() {
             Ok(output) => match output.json::<T>() {
                 Ok(answer) => check(answer).map_or_else(
-                    |error| Answer::Failed(AttemptError::new(1, error.code(), &error.to_string())),
+                    |error| Answer::Failed(AttemptError::new(1, error.code(), &error.expectation())),
                     Answer::Verified,
                 ),
-                Err(error) => {
-                    let message = format!("the answer is not of the form that was asked for: {error}");
-                    Answer::Failed(AttemptError::new(1, "invalid-form", &message))
-                }
+                Err(error) => Answer::Failed(AttemptError::new(1, "invalid-form", &wrong_form(&error))),
             },
             Err(unfinished) => {
-                let code = unfinished.report().code().map_or("input_required", ErrorCode::as_str);
+                let error = unfinished.report().error.as_ref();
+                let code = error.map_or("input_required", |error| error.code().as_str());
+                let message =
+                    error.map_or("the agent asked a question, which nobody answers", TaskError::message);
                 // As all codes of a report are written.
-                Answer::Failed(AttemptError::new(1, code.replace('_', "-"), &unfinished.to_string()))
+                Answer::Failed(AttemptError::new(1, code.replace('_', "-"), message))
             }
         }
     }
@@ -427,6 +432,21 @@ impl Run<'_> {
 /// The task of one agent.
 fn request(task: &TaskDirectory, agent: &str, assignment: &impl Serialize) -> TaskRequest {
     TaskRequest::new(task.request().goal()).with_id(agent).requiring(agent).with_json(assignment)
+}
+
+/// Why an answer was not read. The parser's own message would quote it.
+fn wrong_form(error: &serde_json::Error) -> String {
+    let what = match error.classify() {
+        Category::Syntax => "it is no json",
+        Category::Eof => "its json ends too early",
+        Category::Data => "its json says something else",
+        Category::Io => "it cannot be read",
+    };
+    let place = match error.line() {
+        0 => String::new(),
+        line => format!(" (line {line}, column {})", error.column()),
+    };
+    format!("the answer is not of the form that was asked for: {what}{place}")
 }
 
 /// Runs what waits for files where waiting holds nothing up.

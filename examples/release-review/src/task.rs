@@ -6,7 +6,7 @@ mod files;
 use std::path::{Path, PathBuf};
 
 pub use self::error::TaskError;
-use self::files::{SourceIndex, create_files, is_vacant, read_json};
+use self::files::{SourceIndex, create_files, is_vacant, read_json, refuse_foreign, sweep};
 use crate::digest::Digest;
 use crate::evidence::{Evidence, SourceEntry, Warning};
 use crate::fact::{Facts, ScopedFacts};
@@ -51,7 +51,8 @@ impl TaskDirectory {
 
     /// Creates the directory, or opens it if it is that of the same request already.
     ///
-    /// It appears whole or not at all.
+    /// It appears whole or not at all. What a review that was killed left half-written, here or beside it, is removed an
+    /// hour later.
     ///
     /// # Errors
     ///
@@ -66,6 +67,7 @@ impl TaskDirectory {
             // Another program was faster; it may well have been asked the same.
             return Self::open_same(&path, request);
         }
+        sweep(&path);
         Ok(Self {
             request_digest: request.digest()?,
             request: request.clone(),
@@ -74,6 +76,20 @@ impl TaskDirectory {
             warnings: evidence.warnings().to_vec(),
             path,
         })
+    }
+
+    /// As [`create`](Self::create), in [the default directory](Self::default_path), if it is this user's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create), and [`TaskError::ForeignOwner`].
+    pub fn create_default(request: &Request, evidence: &Evidence) -> Result<Self, TaskError> {
+        let path = Self::default_path(request);
+        refuse_foreign(&path)?;
+        let task = Self::create(&path, request, evidence)?;
+        // Somebody may have put theirs there in between.
+        refuse_foreign(&path)?;
+        Ok(task)
     }
 
     /// Opens a directory and checks that its sources and facts are those of its creation.
@@ -104,6 +120,7 @@ impl TaskDirectory {
         let task = Self::open(path)?;
         let differences = task.request.differences(request);
         if differences.is_empty() {
+            sweep(path);
             return Ok(task);
         }
         Err(TaskError::DifferentRequest { path: path.to_owned(), differences: differences.join(", ") })

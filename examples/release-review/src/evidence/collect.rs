@@ -7,6 +7,7 @@ use super::error::{EvidenceError, EvidenceErrorKind};
 use super::{MAX_FILE_BYTES, SETTINGS_FILE, SINGLE_FILE, SourceEntry};
 use crate::digest::Digest;
 use crate::folder::{Folder, OpenError, Opened};
+use crate::text::is_hidden;
 
 /// The most files and folders of a directory, all levels together.
 const MAX_ENTRIES: usize = 1_000;
@@ -94,8 +95,8 @@ impl Walk {
         self.entries += names.len();
         for name in names {
             let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}/{name}") };
-            if name.chars().any(|character| character.is_control() || character == '\\') {
-                let reason = "has a control character or a backslash in its name: rename it";
+            if name.chars().any(|character| is_hidden(character) || character == '\\') {
+                let reason = "has a hidden character or a backslash in its name: rename it";
                 return Err(EvidenceError::new(EvidenceErrorKind::Malformed, &path, reason));
             }
             match folder.entry(&name).map_err(|error| refused(&path, &error))? {

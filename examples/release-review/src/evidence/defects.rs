@@ -58,8 +58,7 @@ pub(crate) fn read(
     let mut tally = Tally::new(file);
     let is_csv = file.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("csv"));
     let warnings = if is_csv {
-        csv_file::read(file, text, severities, &mut tally)?;
-        Vec::new()
+        csv_file::read(file, text, severities, &mut tally)?
     } else {
         json_file::read(file, text, severities, &mut tally)?
     };

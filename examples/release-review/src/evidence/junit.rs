@@ -175,9 +175,13 @@ impl<'a> Parser<'a> {
             Some(Element::Suite { index }) => *index,
             _ => 0,
         };
-        let run = Run::from_attributes(status.as_deref(), result.as_deref());
+        let line = self.lines.at(start);
+        let (run, unknown) = Run::from_attributes(status.as_deref(), result.as_deref());
+        if let Some(word) = unknown {
+            self.cases.unknown_word(word, line);
+        }
         let identity = Identity { suite, class, name, file, row };
-        Ok(Element::Case { identity, run, line: self.lines.at(start) })
+        Ok(Element::Case { identity, run, line })
     }
 
     fn end(&mut self, start: usize) -> Result<(), EvidenceError> {

@@ -12,7 +12,7 @@ use super::error::EvidenceError;
 use super::json::JsonFile;
 use super::source_text::source_text;
 use crate::fact::{Fact, SourceLine};
-use crate::text::check_line;
+use crate::text::{check_name, one_line};
 
 /// The most characters of a person's name.
 const MAX_WHO: usize = 200;
@@ -72,7 +72,7 @@ pub(crate) fn read_json(file: &str, bytes: &[u8]) -> Result<Rota, EvidenceError>
     for element in rota.shifts {
         let entry: ShiftEntry = json.parse_part(element)?;
         let line = json.line(element);
-        shifts.push(shift(file, line, entry.who, entry.from, entry.until)?);
+        shifts.push(shift(file, line, &entry.who, entry.from, entry.until)?);
     }
     Ok(Rota::Shifts { shifts, file: SourceLine::new(file, 1) })
 }
@@ -80,15 +80,15 @@ pub(crate) fn read_json(file: &str, bytes: &[u8]) -> Result<Rota, EvidenceError>
 fn shift(
     file: &str,
     line: u64,
-    who: String,
+    who: &str,
     from: Timestamp,
     until: Timestamp,
 ) -> Result<Shift, EvidenceError> {
-    check_line(&who, MAX_WHO).map_err(|error| {
+    check_name(who, MAX_WHO).map_err(|error| {
         EvidenceError::malformed(file, line, format!("the name of who is on call {error}"))
     })?;
     if until <= from {
         return Err(EvidenceError::malformed(file, line, "the shift ends before it begins"));
     }
-    Ok(Shift { from, until, who, source: SourceLine::new(file, line) })
+    Ok(Shift { from, until, who: one_line(who, MAX_WHO), source: SourceLine::new(file, line) })
 }

@@ -10,7 +10,7 @@ use super::error::EvidenceError;
 use super::lines::Lines;
 use crate::mode::Mode;
 use crate::name::Name;
-use crate::text::{check_line, check_prose};
+use crate::text::{check_line, check_lines};
 
 /// The settings of a review, as `release.toml` gives them.
 #[derive(Debug, Clone, Deserialize)]
@@ -36,7 +36,8 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Thresholds {
-    /// The tests that must have run, skipped ones not counted; 1 unless set.
+    /// The tests that must have run, skipped ones not counted; 1 unless set, and at least 1.
+    #[serde(deserialize_with = "min_tests")]
     pub min_tests: u64,
     /// The most skipped tests; any number unless set.
     pub max_skipped: Option<u64>,
@@ -134,8 +135,17 @@ fn release<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, 
 
 fn goal<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let goal = String::deserialize(deserializer)?;
-    check_prose(&goal, MAX_GOAL).map_err(|error| serde::de::Error::custom(format!("`goal` {error}")))?;
+    check_lines(&goal, MAX_GOAL).map_err(|error| serde::de::Error::custom(format!("`goal` {error}")))?;
     Ok(Some(goal))
+}
+
+fn min_tests<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    match u64::deserialize(deserializer)? {
+        0 => {
+            Err(serde::de::Error::custom("`min_tests` is 0, but nothing is ready because nothing was tested"))
+        }
+        least => Ok(least),
+    }
 }
 
 fn timestamp<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {

@@ -68,7 +68,7 @@ pub enum GateError {
         /// The fact.
         fact: String,
     },
-    /// A text that is blank, too long or has control characters.
+    /// A text that is blank, too long or has hidden characters.
     #[error("the {field} {reason}")]
     Text {
         /// Which text.
@@ -138,6 +138,37 @@ impl GateError {
             Self::WrongMissing { .. } => "wrong-missing",
             Self::WrongReadiness { .. } => "wrong-readiness",
             Self::NothingToSynthesize => "nothing-to-synthesize",
+        }
+    }
+
+    /// What was expected, for a report: it quotes the evidence and the results, and no word of the answer.
+    pub fn expectation(&self) -> String {
+        match self {
+            Self::WrongAgent { expected, .. } => format!("the finding is not from agent `{expected}`"),
+            Self::WrongTask { expected, .. } => format!("the finding does not answer task `{expected}`"),
+            Self::WrongRelease { expected, .. } => format!("the finding is not about release `{expected}`"),
+            Self::ForeignFact { expected, .. } => {
+                format!("the finding cites what is not among its facts: expected {expected}")
+            }
+            Self::WrongResult { agent, expected: Some(expected), .. } => {
+                format!("the section of `{agent}` names another result: expected `{expected}`")
+            }
+            Self::WrongResult { expected: None, .. } => {
+                "a section is about an agent that has no result".to_owned()
+            }
+            Self::WrongMissing { expected, .. } => {
+                format!("the list of missing agents is wrong: expected [{expected}]")
+            }
+            // These name what is known, and verdicts.
+            Self::FlippedVerdict { .. }
+            | Self::ForgedQuote { .. }
+            | Self::RepeatedQuote { .. }
+            | Self::MissingFact { .. }
+            | Self::Text { .. }
+            | Self::RepeatedSection { .. }
+            | Self::MissingSection { .. }
+            | Self::WrongReadiness { .. }
+            | Self::NothingToSynthesize => self.to_string(),
         }
     }
 }

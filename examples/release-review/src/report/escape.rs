@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::text::is_hidden;
+
 /// The text as one line that renders as itself and as nothing else.
 ///
 /// No character of it can begin a heading, a list, a link, an image, emphasis, code, a table, an entity or a tag,
@@ -67,14 +69,4 @@ fn is_mail_scheme(word: &str, colon: usize) -> bool {
         let before = before.to_ascii_lowercase();
         before.ends_with("mailto") || before.ends_with("xmpp")
     })
-}
-
-/// Controls, and characters that turn the direction of a text or take no room in it.
-fn is_hidden(character: char) -> bool {
-    character.is_control()
-        || matches!(
-            character,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
-        )
 }

@@ -46,7 +46,7 @@ fn test_fact(tests: &TestCounts, limits: Thresholds) -> Fact {
         "failures": named,
     });
     let failed_lines = failures.iter().map(|test| test.source.clone());
-    let mut sources = roots.to_vec();
+    let mut sources = roots.clone();
     for line in failed_lines {
         // A runner that writes its report as one line has every failure on it.
         if !sources.contains(&line) {

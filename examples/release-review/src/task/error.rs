@@ -28,6 +28,12 @@ pub enum TaskError {
         /// The directory.
         path: PathBuf,
     },
+    /// The default directory is another user's, who could change what is in it.
+    #[error("`{}` belongs to another user: choose a directory of your own with --directory", path.display())]
+    ForeignOwner {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The directory would lie among the evidence and change it.
     #[error("`{}` lies within the evidence: choose a directory outside of it", path.display())]
     WithinEvidence {

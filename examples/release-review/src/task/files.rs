@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -12,7 +13,8 @@ use super::{INDEX_FILE, OUTPUT_FOLDER, REQUEST_FILE, RESULTS_FOLDER, SOURCES_FOL
 use crate::digest::Digest;
 use crate::evidence::{Evidence, MAX_FILE_BYTES, SourceEntry};
 use crate::fact::Facts;
-use crate::folder::{Folder, OpenError, sync_folder};
+use crate::folder::{Folder, OpenError, effective_user, sync_folder};
+use crate::leftovers;
 use crate::request::Request;
 use crate::text::one_line;
 
@@ -91,6 +93,33 @@ pub(super) fn is_vacant(path: &Path) -> Result<bool, TaskError> {
     if is_task { Ok(false) } else { Err(TaskError::NotATask { path: path.to_owned() }) }
 }
 
+/// Refuses a directory of another user, and a link of another user to one.
+///
+/// Where everybody may write, somebody may have put it there for others to fill.
+pub(super) fn refuse_foreign(path: &Path) -> Result<(), TaskError> {
+    for metadata in [fs::symlink_metadata(path), fs::metadata(path)] {
+        match metadata {
+            Ok(metadata) if metadata.uid() != effective_user() => {
+                return Err(TaskError::ForeignOwner { path: path.to_owned() });
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(TaskError::io(path, error)),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Removes what programs that were killed left beside the directory and in it.
+pub(super) fn sweep(path: &Path) {
+    if let Some(parent) = path.parent() {
+        let contents = [SOURCES_FOLDER, RESULTS_FOLDER, OUTPUT_FOLDER, REQUEST_FILE, INDEX_FILE];
+        leftovers::sweep(parent, leftovers::STAGING, &contents);
+    }
+    for folder in [RESULTS_FOLDER, OUTPUT_FOLDER] {
+        leftovers::sweep(&path.join(folder), leftovers::WRITING, &[]);
+    }
+}
+
 /// Writes everything beside the path and then moves it there; `false` if something stands there by now.
 pub(super) fn create_files(
     path: &Path,
@@ -108,8 +137,10 @@ pub(super) fn create_files(
     };
     fs::create_dir_all(parent).map_err(at(parent))?;
     let staging =
-        tempfile::Builder::new().prefix(".release-review-").tempdir_in(parent).map_err(at(parent))?;
+        tempfile::Builder::new().prefix(leftovers::STAGING).tempdir_in(parent).map_err(at(parent))?;
     let inner = staging.path();
+    let handle = fs::File::open(inner).map_err(at(path))?;
+    leftovers::hold(&handle);
     for folder in [SOURCES_FOLDER, RESULTS_FOLDER, OUTPUT_FOLDER] {
         fs::create_dir(inner.join(folder)).map_err(at(path))?;
     }

@@ -1,5 +1,7 @@
 //! Lists of defects, in the forms in which trackers give them.
 
+use proptest::prelude::*;
+
 use crate::support::{DEFECTS, Files, RELEASE};
 
 fn check(path: &str, content: &str, expected: &str, verdict: &str) {
@@ -58,6 +60,57 @@ fn csv_that_cannot_be_judged_is_refused() {
         "`defects.csv:2`: the id of a defect must not hold the control character U+0007",
     );
     refused("defects.csv", "id,severity,status\nD\0,low,open\n", "`defects.csv:2`: holds a NUL byte");
+}
+
+#[test]
+fn a_quote_that_nothing_closes_hides_no_blocker() {
+    let unclosed = "opens a quote that nothing closes";
+    for (content, line) in [
+        ("id,severity,status,title\nD-1,low,open,\"unterminated\nD-2,critical,open,data loss\n", 2),
+        ("id,severity,status,title\nD-1,low,open,a\n\"D-2,critical,open,data loss\n", 3),
+        ("id,severity,status,title\r\nD-1,low,open,\"a \"\" b\r\nD-2,critical,open,c\r\n", 2),
+        ("id,severity,status,\"title\nD-1,critical,open,c\n", 1),
+        ("id,severity,status,title\nD-1,low,open,\"\"\"\nD-2,critical,open,c\n", 2),
+        ("\u{feff}\u{feff}\"id,severity,status\n", 1),
+    ] {
+        refused("defects.csv", content, &format!("`defects.csv:{line}`: {unclosed}"));
+    }
+    let closed = "id,severity,status,title\nD-1,low,open,\"a \"\"quoted\"\" word\"\nD-2,low,open,6\" nails\n";
+    check("defects.csv", closed, "0 open critical defects", "ready");
+}
+
+#[test]
+fn a_field_over_several_lines_is_refused_where_it_counts_and_remarked_elsewhere() {
+    let hiding = "id,severity,status,title\nD-1,low,open,\"one\nD-2,critical,open,two\"\n";
+    refused("defects.csv", hiding, "`defects.csv:2`: `title` goes over several lines");
+    let header = "id,severity,status,\"more\nD-1,critical,open,two\"\n";
+    refused("defects.csv", header, "`defects.csv:1`: has a column whose name goes over several lines");
+
+    let notes = "id,severity,status,notes\nD-1,low,open,x\nD-2,low,open,\"one\ntwo\"\nD-3,critical,open,x\n";
+    let evidence = Files::ready().with(DEFECTS, notes).open().unwrap();
+    let warning = &evidence.warnings()[0];
+    assert_eq!((warning.file.as_str(), warning.line), (DEFECTS, 3));
+    assert!(warning.text.starts_with("`notes` goes over several lines"), "{warning}");
+    check("defects.csv", notes, "1 open critical defect", "blocked");
+
+    let many = (0..30).map(|n| format!("D-{n},low,open,\"one\ntwo\"\n")).collect::<Vec<_>>().concat();
+    let many = format!("id,severity,status,notes\n{many}");
+    let evidence = Files::ready().with(DEFECTS, many).open().unwrap();
+    assert_eq!(evidence.warnings().len(), 21);
+    assert_eq!(evidence.warnings()[20].text, "10 more defects go over several lines");
+}
+
+proptest! {
+    #[test]
+    fn a_line_after_a_file_that_is_read_is_a_defect_of_its_own(notes in "[\",\r\n ab]{0,12}") {
+        let start = format!("id,severity,status,notes\nD-1,low,open,{notes}");
+        let files = Files::ready().without(DEFECTS);
+        if files.clone().with(DEFECTS, &start).open().is_ok() {
+            let facts = files.with(DEFECTS, format!("{start}\nD-2,critical,open,x\n")).facts();
+            let fact = &facts.scope("engineering").unwrap().facts()[1];
+            prop_assert_eq!(&fact.text, "1 open critical defect");
+        }
+    }
 }
 
 #[test]

@@ -137,6 +137,10 @@ fn names_that_could_forge_a_line_are_refused_and_shown_escaped() {
     let error = after(|directory| fs::write(directory.join("a\n\u{1b}[31m.xml"), "<testsuite/>").unwrap());
     assert_eq!(error.kind(), EvidenceErrorKind::Malformed);
     assert_eq!(error.file(), "a\\n\\u{1b}[31m.xml");
+    for (name, shown) in [("a\u{202e}lmx.xml", "a\\u{202e}lmx.xml"), ("a\u{200b}.txt", "a\\u{200b}.txt")] {
+        let error = after(|directory| fs::write(directory.join(name), "").unwrap());
+        assert_eq!((error.kind(), error.file()), (EvidenceErrorKind::Malformed, shown));
+    }
     let error = after(|directory| fs::write(directory.join("a\\..\\x.xml"), "<testsuite/>").unwrap());
     assert_eq!(error.kind(), EvidenceErrorKind::Malformed);
     #[cfg(target_os = "linux")]
@@ -187,4 +191,30 @@ fn an_error_shows_no_control_character_of_the_evidence() {
     let refusal = files.refusal();
     assert!(refusal.starts_with("`release.toml:2`: unknown field"), "{refusal}");
     assert!(!refusal.chars().any(char::is_control), "{refusal:?}");
+    let files = Files::ready().with(RELEASE, "release = \"R\"\n\"\u{202e}ydaer\u{3164}\" = 1\n");
+    let refusal = files.refusal();
+    assert!(refusal.contains("\\u{202e}ydaer\\u{3164}"), "{refusal:?}");
+    assert!(refusal.is_ascii(), "{refusal:?}");
+}
+
+#[test]
+fn names_and_titles_of_the_evidence_are_kept_without_hidden_characters() {
+    let hidden = "a\u{202e}b\u{e0100}";
+    let shown = "a\\u{202e}b\\u{e0100}";
+    let evidence = Files::ready()
+        .with(TESTS, format!("<testsuite><testcase name='{hidden}'><failure/></testcase></testsuite>"))
+        .with(DEFECTS, format!("id,severity,status,title\nD-1,critical,open,{hidden}\n"))
+        .with(
+            ROTA,
+            format!(
+                r#"{{"shifts":[{{"who":"{hidden}","from":"2026-08-14T00:00:00Z","until":"2026-08-15T00:00:00Z"}}]}}"#
+            ),
+        );
+    let facts = evidence.facts();
+    let engineering = facts.scope("engineering").unwrap().facts();
+    assert_eq!(engineering[0].value["failures"][0]["name"], shown);
+    assert_eq!(engineering[1].value["defects"][0]["title"], shown);
+    assert_eq!(facts.scope("operations").unwrap().facts()[1].value["who"][0], shown);
+    let id = Files::ready().with(DEFECTS, format!("id,severity,status\n{hidden},critical,open\n")).refusal();
+    assert!(id.starts_with("`defects.csv:2`: the id of a defect must not hold U+202E"), "{id}");
 }

@@ -86,14 +86,54 @@ fn a_test_that_is_listed_again_is_judged_by_its_last_run() {
         "<testcase classname='c' name='a'><failure/></testcase>",
         "<testcase classname='c' name='a'><skipped/></testcase>",
     );
-    check(&[fail, pass].concat(), [1, 1, 0, 0, 1]);
     check(&[pass, fail].concat(), [1, 0, 1, 0, 0]);
     check(&[pass, pass].concat(), [1, 1, 0, 0, 1]);
     check(&[fail, pass, fail].concat(), [1, 0, 1, 0, 0]);
-    check(&[fail, fail, pass].concat(), [1, 1, 0, 0, 1]);
     check(&[fail, skip].concat(), [1, 0, 1, 0, 0]);
     check(&[skip, pass].concat(), [1, 1, 0, 0, 0]);
     check(&[pass, skip].concat(), [1, 1, 0, 0, 0]);
+}
+
+#[test]
+fn a_pass_takes_a_failure_away_only_where_it_is_a_rerun() {
+    let fail = "<testcase name='a'><failure/></testcase>";
+    check(&[fail, "<testcase name='a'/>"].concat(), [1, 0, 1, 0, 0]);
+    check(&[fail, fail, "<testcase name='a'/>"].concat(), [1, 0, 1, 0, 0]);
+    check(&[fail, "<testcase name='a'><flakyFailure/></testcase>"].concat(), [1, 1, 0, 0, 1]);
+    for place in ["file='x'", "line='1'", "file='x' line='1'"] {
+        let fail = format!("<testcase name='a' {place}><failure/></testcase>");
+        check(&format!("{fail}<testcase name='a' {place}/>"), [1, 1, 0, 0, 1]);
+    }
+}
+
+#[test]
+fn a_word_that_nobody_knows_is_no_pass() {
+    for word in ["broken", "timeout", "aborted", "FAIL:", "passed with errors", "f\u{ad}ailed", "crashed"] {
+        for key in ["status", "result"] {
+            let (counts, warnings) = read(format!(
+                "<testsuite><testcase name='a'/>\n<testcase name='b' {key}='{word}'/></testsuite>"
+            ));
+            assert_eq!(counts, [2, 1, 1, 0, 0], "{word}");
+            assert_eq!((warnings.len(), warnings[0].line), (1, 2), "{word}: {warnings:?}");
+            let shown = word.replace('\u{ad}', "\\u{ad}");
+            assert!(warnings[0].text.contains(&format!("`{shown}` is not known")), "{warnings:?}");
+        }
+    }
+    for (word, expected) in [
+        ("failed ", [1, 0, 1, 0, 0]),
+        (" Failure\n", [1, 0, 1, 0, 0]),
+        (" skipped ", [1, 0, 0, 1, 0]),
+        ("Passed ", [1, 1, 0, 0, 0]),
+        ("run", [1, 1, 0, 0, 0]),
+        ("completed", [1, 1, 0, 0, 0]),
+        ("", [1, 1, 0, 0, 0]),
+    ] {
+        let (counts, warnings) = read(format!("<testsuite><testcase name='a' status='{word}'/></testsuite>"));
+        assert_eq!((counts, warnings.len()), (expected, 0), "{word}: {warnings:?}");
+    }
+    let many = "<testcase name='a' status='broken'/>".repeat(30);
+    let (_, warnings) = read(format!("<testsuite>{many}</testsuite>"));
+    assert!(warnings.iter().any(|warning| warning.text == "10 more tests have a status that is not known"));
 }
 
 #[test]
@@ -117,6 +157,7 @@ fn a_rerun_in_the_list_is_remarked() {
     assert_eq!(warnings.len(), 1);
     assert_eq!((warnings[0].file.as_str(), warnings[0].line), (TESTS, 2));
     assert!(warnings[0].text.contains("listed 2 times"), "{warnings:?}");
+    assert!(warnings[0].text.ends_with("which failed"), "{warnings:?}");
 }
 
 #[test]

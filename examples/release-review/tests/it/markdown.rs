@@ -67,8 +67,10 @@ fn visible(text: &str) -> String {
     let mut shown = String::new();
     for character in words.join(" ").chars() {
         let hidden = character.is_control()
-            || matches!(u32::from(character), 0xad | 0x61c | 0x180e | 0x200b..=0x200f | 0x202a..=0x202e
-                | 0x2060..=0x206f | 0xfeff | 0xfff9..=0xfffb | 0xe0000..=0xe007f);
+            || matches!(u32::from(character), 0xad | 0x34f | 0x61c | 0x115f | 0x1160 | 0x17b4 | 0x17b5
+                | 0x180b..=0x180f | 0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x206f | 0x3164
+                | 0xfe00..=0xfe0f | 0xfeff | 0xffa0 | 0xfff0..=0xfffb | 0x1bca0..=0x1bca3
+                | 0x1d173..=0x1d17a | 0xe0000..=0xe0fff);
         if hidden {
             write!(shown, "U+{:04X}", u32::from(character)).unwrap();
         } else {
@@ -125,6 +127,10 @@ fn the_payloads_render_as_themselves() {
     }
     assert_eq!(escape("https://a.b www.c"), "https\\://a.b www\\.c");
     assert_eq!(escape("a\r\nb\u{2028}c\u{202e}d"), "a b cU+202Ed");
+    assert_eq!(
+        escape("\u{115f}\u{3164}\u{17b4}\u{fe0f}\u{e0100}\u{2069}"),
+        "U+115FU+3164U+17B4U+FE0FU+E0100U+2069"
+    );
     assert_eq!(escape("12. a"), "12\\. a");
     assert_eq!(escape("48 of 50 tests passed, 2 failed"), "48 of 50 tests passed, 2 failed");
 }

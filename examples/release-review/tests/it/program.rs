@@ -1,6 +1,7 @@
 //! The program: its exit statuses, what it prints, and that it writes nothing where it refuses.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -55,6 +56,79 @@ fn unusable_evidence_names_file_and_line_and_nothing_is_written() {
     let output = program(&[], Path::new("/nowhere/at/all"), &directory);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_quote_that_nothing_closes_is_unusable_evidence() {
+    let folder = tempfile::tempdir().unwrap();
+    let defects = "id,severity,status,title\nD-1,low,open,\"unterminated\nD-2,critical,open,data loss\n";
+    let evidence = Files::ready().with(DEFECTS, defects).write();
+    let output = program(&[], evidence.path(), &folder.path().join("review"));
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
+    assert!(text(&output.stderr).contains("defects.csv:2"), "{}", text(&output.stderr));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_report_has_the_mode_that_the_umask_allows() {
+    for (umask, expected) in [("022", 0o644), ("027", 0o640), ("077", 0o600)] {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("review");
+        let output = Command::new("sh")
+            .args(["-c", "umask $1; shift; exec \"$@\"", "sh", umask, env!("CARGO_BIN_EXE_release-review")])
+            .arg(shipped("ready"))
+            .arg("--directory")
+            .arg(&directory)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        for file in ["output/report.json", "output/report.md"] {
+            let mode = fs::metadata(directory.join(file)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, expected, "{file} under {umask}");
+        }
+    }
+}
+
+#[test]
+fn a_default_directory_of_another_user_is_refused() {
+    let run = |temporary: &Path| {
+        Command::new(env!("CARGO_BIN_EXE_release-review"))
+            .arg(shipped("ready"))
+            .args(["--id", "mine"])
+            .env("TMPDIR", temporary)
+            .output()
+            .unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path()).status.code(), Some(0));
+    assert_eq!(run(folder.path()).status.code(), Some(0));
+    let directory = folder.path().join("release-review-mine");
+    if std::os::unix::fs::chown(&directory, Some(54_321), None).is_err() {
+        // Only root can give a directory away; what everybody else has at hand is the root's own.
+        fs::remove_dir_all(&directory).unwrap();
+        std::os::unix::fs::symlink("/", &directory).unwrap();
+    }
+    let output = run(folder.path());
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
+    assert!(text(&output.stderr).contains("belongs to another user"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("--directory"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn no_hidden_character_reaches_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("re\u{202e}view\u{e0100}");
+    let evidence = Files::ready().write();
+    for arguments in [&[][..], &["--json"], &["--goal", "another"], &["--goal", "another", "--json"]] {
+        let output = program(arguments, evidence.path(), &directory);
+        for stream in [&output.stdout, &output.stderr] {
+            assert!(stream.is_ascii(), "{arguments:?}: {}", text(stream));
+        }
+        if arguments == ["--json"] {
+            let opened: Value = serde_json::from_str(text(&output.stdout).lines().next().unwrap()).unwrap();
+            assert_eq!(opened["directory"], *directory.to_string_lossy());
+        }
+    }
 }
 
 #[test]

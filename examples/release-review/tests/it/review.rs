@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use convoke::{ExecutorError, FunctionExecutor, TaskOutput, TaskRequest};
+use convoke::{ExecutorError, FunctionExecutor, TaskOutcome, TaskOutput, TaskRequest};
 use release_review::{
     Exit, Mode, Options, Progress, Published, Readiness, ReportStatus, RequestOptions, Review, roles,
 };
@@ -187,6 +187,95 @@ async fn what_a_gate_refuses_leaves_a_partial_report_that_keeps_the_other_result
         assert_eq!(report["synthesis"]["answer"]["missing"], json!([roles::ENGINEERING]), "{what}");
         assert_eq!(report["stop_reasons"], json!(["agent-failed"]), "{what}");
     }
+}
+
+#[tokio::test]
+async fn no_report_publishes_what_a_refused_agent_said() {
+    type Spoil = fn(&mut Value);
+    let spoilt: [(&str, Spoil); 8] = [
+        ("wrong-agent", |answer| answer["agent"] = json!("SECRET")),
+        ("wrong-task", |answer| answer["task"] = json!("SECRET")),
+        ("wrong-release", |answer| answer["release"] = json!("SECRET")),
+        ("foreign-fact", |answer| answer["citations"][0]["fact"] = json!("SECRET")),
+        ("forged-quote", |answer| answer["citations"][0]["quote"] = json!("SECRET")),
+        ("invalid-form", |answer| answer["SECRET"] = json!(1)),
+        ("invalid-form", |answer| answer["verdict"] = json!("SECRET")),
+        ("invalid-form", |answer| *answer = json!("SECRET")),
+    ];
+    for (code, spoil) in spoilt {
+        check_unsaid(roles::ENGINEERING, code, specialist(spoil)).await;
+    }
+    let said = |text: &'static str| {
+        FunctionExecutor::new(move |_request, _ctx| async move { Ok::<_, ExecutorError>(text) })
+    };
+    check_unsaid(roles::ENGINEERING, "invalid-form", said("{\"SECRET\": 1,\n}")).await;
+    for (code, outcome) in [
+        ("input-required", TaskOutcome::input_required("SECRET?")),
+        ("agent-blocked", TaskOutcome::Blocked { reason: "SECRET".to_owned(), output: "SECRET".into() }),
+    ] {
+        let executor = FunctionExecutor::new(move |_request, _ctx| {
+            let outcome = outcome.clone();
+            async move { Ok::<_, ExecutorError>(outcome) }
+        });
+        check_unsaid(roles::ENGINEERING, code, executor).await;
+    }
+    let failing =
+        FunctionExecutor::new(
+            |_request, _ctx| async move { Err::<TaskOutput, _>(ExecutorError::new("SECRET")) },
+        );
+    check_unsaid(roles::ENGINEERING, "execution-failed", failing).await;
+
+    let section = json!({ "agent": "SECRET", "result": "0".repeat(64), "text": "SECRET" });
+    for (code, sections, missing) in
+        [("wrong-result", vec![section], Vec::new()), ("missing-section", Vec::new(), vec!["SECRET"])]
+    {
+        let answer = json!({
+            "title": "t", "verdict": "ready", "summary": "s", "sections": sections, "missing": missing,
+        });
+        let executor = FunctionExecutor::new(move |_request, _ctx| {
+            let answer = TaskOutput::from_json(&answer);
+            async move { Ok::<_, ExecutorError>(answer?) }
+        });
+        check_unsaid(roles::SYNTHESIS, code, executor).await;
+    }
+}
+
+async fn check_unsaid(agent: &str, code: &str, executor: impl convoke::AgentExecutor) {
+    let evidence = Files::ready().write();
+    let seen = Seen::default();
+    let options = Options::new(evidence.path()).with_executor(agent, executor).with_progress(seen.watcher());
+    let (published, report, _folder) = run(options).await;
+    let errors = if agent == roles::SYNTHESIS { &report["synthesis"] } else { entry(&report, agent) };
+    assert_eq!(errors["errors"][0]["code"], code, "{errors}");
+    for file in [&published.json, &published.markdown] {
+        let text = fs::read_to_string(file).unwrap();
+        assert!(!text.contains("SECRET"), "{code}: {errors}");
+    }
+    let told = format!("{:?}", seen.0.lock().unwrap());
+    assert!(!told.contains("SECRET"), "{code}: {told}");
+}
+
+#[tokio::test]
+async fn the_list_of_missing_agents_is_not_published_when_it_is_wrong() {
+    let evidence = Files::ready().write();
+    let executor = FunctionExecutor::new(|request: TaskRequest, _ctx| {
+        let data = request.data.unwrap();
+        let sections: Vec<Value> = data["agents"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .zip(data["results"].as_array().unwrap())
+            .map(|(agent, result)| json!({ "agent": agent, "result": result, "text": "t" }))
+            .collect();
+        let answer = TaskOutput::from_json(&json!({
+            "title": "t", "verdict": "ready", "summary": "s", "sections": sections, "missing": ["SECRET"],
+        }));
+        async move { Ok::<_, ExecutorError>(answer?) }
+    });
+    let options = Options::new(evidence.path()).with_executor(roles::SYNTHESIS, executor);
+    let (published, report, _folder) = run(options).await;
+    assert_eq!(report["synthesis"]["errors"][0]["code"], "wrong-missing");
+    assert!(!fs::read_to_string(&published.json).unwrap().contains("SECRET"));
 }
 
 #[tokio::test]

@@ -48,6 +48,32 @@ fn every_mistake_is_named_with_its_line() {
         "`release.toml:2`: `goal` must not hold the control character U+0007",
     );
     refused("release = \"R\n", "`release.toml:1`: ");
+    refused("release = \"R\"\n\n[thresholds]\nmin_tests = 0\n", "`release.toml:4`: `min_tests` is 0");
+    refused("release = \"R\"\nthresholds = { min_tests = 0 }\n", "`release.toml:2`: `min_tests` is 0");
+}
+
+#[test]
+fn hidden_characters_are_refused_in_release_and_goal() {
+    for code in [
+        0x200b, 0x200f, 0x2028, 0x2029, 0x202a, 0x202e, 0x2066, 0x2069, 0xfeff, 0x115f, 0x3164, 0x17b4,
+        0xfe0f,
+    ] {
+        refused(
+            &format!("release = \"R\\u{code:04x}\"\n"),
+            &format!("`release.toml:1`: `release` must not hold U+{code:04X}"),
+        );
+        refused(
+            &format!("release = \"R\"\ngoal = \"g\\u{code:04x}\"\n"),
+            &format!("`release.toml:2`: `goal` must not hold U+{code:04X}"),
+        );
+    }
+    refused("release = \"R\u{e0041}\"\n", "`release.toml:1`: `release` must not hold U+E0041");
+    refused("release = \"R\u{e0100}\"\n", "`release.toml:1`: `release` must not hold U+E0100");
+    let goal = Some("go\u{202e}al".to_owned());
+    let evidence = Files::ready().open().unwrap();
+    let options = RequestOptions { goal, ..RequestOptions::default() };
+    let error = Request::new(&evidence, noon(), options).unwrap_err().to_string();
+    assert_eq!(error, "the goal must not hold U+202E, which hides text or turns its direction");
 }
 
 #[test]

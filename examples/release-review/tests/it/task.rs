@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use release_review::{Error, Evidence, Exit, Mode, Request, RequestOptions, TaskDirectory, TaskError};
 
@@ -186,6 +187,72 @@ fn a_changed_time_of_creation_shows_in_the_facts() {
     fs::write(&file, text.replace("2026-08-14T12:00:00Z", "2026-08-15T12:00:00Z")).unwrap();
     let error = TaskDirectory::open(review.task.path()).unwrap_err();
     assert!(error.to_string().contains("its facts are not those of the sources"), "{error}");
+}
+
+/// A leftover of a program that was killed, and when it was written.
+fn leave(path: &Path, contents: &[&str], hours: u64) -> fs::File {
+    fs::create_dir_all(path).unwrap();
+    for name in contents {
+        fs::create_dir(path.join(name)).unwrap();
+        fs::write(path.join(name).join("copy"), "evidence").unwrap();
+    }
+    let handle = fs::File::open(path).unwrap();
+    handle.set_modified(SystemTime::now() - Duration::from_secs(hours * 3_600)).unwrap();
+    handle
+}
+
+#[test]
+fn what_a_killed_program_left_is_removed_later_and_nothing_else() {
+    let home = tempfile::tempdir().unwrap();
+    let evidence = Files::ready().open().unwrap();
+    let path = home.path().join("review");
+    let start = || TaskDirectory::create(&path, &request(&evidence, RequestOptions::default()), &evidence);
+    let at = |name: &str| home.path().join(name);
+
+    let (old, older) = (at(".release-review-aB3dE6"), at(".release-review-000000"));
+    leave(&old, &["sources", "results"], 2);
+    let young = at(".release-review-aB3dE7");
+    leave(&young, &["sources"], 0);
+    let live = at(".release-review-aB3dE8");
+    let lock = leave(&live, &["sources"], 2);
+    lock.lock().unwrap();
+    let foreign = at(".release-review-config");
+    leave(&foreign, &["sources", "mine"], 2);
+    let named = at(".release-review-notes2024");
+    leave(&named, &[], 2);
+    let linked = at(".release-review-aB3dE9");
+    let target = home.path().join("elsewhere");
+    leave(&target, &["sources"], 2);
+    std::os::unix::fs::symlink(&target, &linked).unwrap();
+
+    start().unwrap();
+    assert!(!old.exists(), "an old one is removed");
+    for kept in [&young, &live, &foreign, &named, &linked, &target] {
+        assert!(kept.exists(), "{}", kept.display());
+    }
+
+    // The same holds when the review is there already, and for the files in it.
+    leave(&older, &["output"], 2);
+    let file = |folder: &str, name: &str, hours: u64| {
+        let file = path.join(folder).join(name);
+        fs::write(&file, "half").unwrap();
+        let handle = fs::File::options().write(true).open(&file).unwrap();
+        handle.set_modified(SystemTime::now() - Duration::from_secs(hours * 3_600)).unwrap();
+        (file, handle)
+    };
+    let (old, _) = file("results", ".write-aB3dE6", 2);
+    let (also_old, _) = file("output", ".write-aB3dE6", 2);
+    let (young, _) = file("results", ".write-aB3dE7", 0);
+    let (live, live_lock) = file("output", ".write-aB3dE8", 2);
+    live_lock.lock().unwrap();
+    start().unwrap();
+    for gone in [&older, &old, &also_old] {
+        assert!(!gone.exists(), "{}", gone.display());
+    }
+    assert!(young.exists() && live.exists());
+    drop((lock, live_lock));
+    start().unwrap();
+    assert!(!live.exists() && !at(".release-review-aB3dE8").exists(), "whoever held it has ended");
 }
 
 #[test]

@@ -7,15 +7,29 @@ use super::{Stated, Tally};
 use crate::evidence::error::EvidenceError;
 use crate::evidence::lines::Lines;
 use crate::evidence::settings::Severities;
+use crate::evidence::warning::Warning;
+
+/// The most remarks on records that go over several lines.
+const MAX_REMARKS: usize = 20;
 
 pub(super) fn read(
     file: &str,
     text: &str,
     severities: &Severities,
     tally: &mut Tally<'_>,
-) -> Result<(), EvidenceError> {
+) -> Result<Vec<Warning>, EvidenceError> {
+    if let Some(offset) = unclosed_quote(text) {
+        let reason =
+            "opens a quote that nothing closes, which would hide every defect after it: close the quote";
+        return Err(EvidenceError::malformed(file, Lines::new(text).at(offset), reason));
+    }
     let mut reader = ReaderBuilder::new().from_reader(text.as_bytes());
     let headers = reader.headers().map_err(|error| malformed(file, text, &error))?.clone();
+    if headers.iter().any(has_lines) {
+        let reason =
+            "has a column whose name goes over several lines: is its quote closed where it should be?";
+        return Err(EvidenceError::malformed(file, 1, reason));
+    }
     let column = |name: &str| column(file, &headers, name);
     let required = |name: &str| {
         column(name)?.ok_or_else(|| {
@@ -27,10 +41,30 @@ pub(super) fn read(
     };
     let (id, severity, status) = (required("id")?, required("severity")?, required("status")?);
     let title = column("title")?;
+    let read = [Some(id), Some(severity), Some(status), title];
+    let mut warnings = Vec::new();
+    let mut more = 0_usize;
     let mut lines = Lines::new(text);
     let mut record = StringRecord::new();
     while reader.read_record(&mut record).map_err(|error| malformed(file, text, &error))? {
         let line = line(&mut lines, text, record.position());
+        // A quote that is closed too late takes the defects in between for a part of its field.
+        let over_lines = |index: &usize| record.get(*index).is_some_and(has_lines);
+        if let Some(index) = read.into_iter().flatten().find(over_lines) {
+            let name = headers.get(index).unwrap_or_default();
+            let reason = format!("`{name}` goes over several lines: is its quote closed where it should be?");
+            return Err(EvidenceError::malformed(file, line, reason));
+        }
+        if let Some(index) = (0..record.len()).find(over_lines) {
+            if warnings.len() < MAX_REMARKS {
+                let name = headers.get(index).unwrap_or_default();
+                let text =
+                    format!("`{name}` goes over several lines, which were read as one field of one defect");
+                warnings.push(Warning::new(file, line, &text));
+            } else {
+                more += 1;
+            }
+        }
         let cell = |index: usize| record.get(index).unwrap_or_default();
         let required = |index: usize, name: &str| {
             let value = cell(index).trim();
@@ -49,7 +83,40 @@ pub(super) fn read(
             line,
         })?;
     }
-    Ok(())
+    if more > 0 {
+        let text = format!("{more} more defects go over several lines");
+        warnings.push(Warning::new(file, 1, &text));
+    }
+    Ok(warnings)
+}
+
+/// Where a quote opens that nothing closes; the parser takes the end of the file for its end.
+///
+/// A quote opens at the start of a field only, and a doubled one within stands for itself.
+fn unclosed_quote(text: &str) -> Option<usize> {
+    // The parser skips a byte order mark.
+    let skipped = text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len();
+    let mut bytes = text.bytes().enumerate().skip(skipped).peekable();
+    let mut opened = None;
+    let mut at_start = true;
+    while let Some((offset, byte)) = bytes.next() {
+        match byte {
+            b'"' if opened.is_some() => {
+                if bytes.next_if(|(_, next)| *next == b'"').is_none() {
+                    opened = None;
+                    at_start = false;
+                }
+            }
+            _ if opened.is_some() => {}
+            b'"' if at_start => opened = Some(offset),
+            _ => at_start = matches!(byte, b',' | b'\r' | b'\n'),
+        }
+    }
+    opened
+}
+
+fn has_lines(field: &str) -> bool {
+    field.contains(['\r', '\n'])
 }
 
 fn column(file: &str, headers: &StringRecord, name: &str) -> Result<Option<usize>, EvidenceError> {

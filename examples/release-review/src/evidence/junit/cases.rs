@@ -10,8 +10,18 @@ use crate::text::one_line;
 /// The most test cases of one file.
 const MAX_CASES: usize = 1_000_000;
 
-/// The most remarks on tests that a file lists more than once.
+/// The most remarks of one kind on the tests of a file.
 const MAX_REMARKS: usize = 20;
+
+/// Words for a test that ran; whether it failed is for its elements to say.
+const RAN: [&str; 8] = ["pass", "passed", "success", "successful", "succeeded", "ok", "run", "completed"];
+
+/// Words for a test that failed.
+const FAILED: [&str; 5] = ["fail", "failed", "failure", "error", "errored"];
+
+/// Words for a test that did not run.
+const SKIPPED: [&str; 8] =
+    ["notrun", "disabled", "skip", "skipped", "suppressed", "ignore", "ignored", "pending"];
 
 /// What makes two entries of a file the same test.
 ///
@@ -72,22 +82,36 @@ struct Case {
 
 #[derive(Debug, Default)]
 pub(super) struct Cases {
-    cases: Vec<Case>,
+    listed: Vec<Case>,
     by_identity: HashMap<Identity, usize>,
+    /// The first words that nobody knows, and their lines.
+    unknown: Vec<(u64, String)>,
+    more_unknown: usize,
 }
 
 impl Run {
     /// Some runners say in an attribute what others say in an element.
-    pub(super) fn from_attributes(status: Option<&str>, result: Option<&str>) -> Self {
+    ///
+    /// A word that nobody knows counts as a failure and is given back: read as a pass, it would hide one.
+    pub(super) fn from_attributes<'a>(
+        status: Option<&'a str>,
+        result: Option<&'a str>,
+    ) -> (Self, Option<&'a str>) {
         let mut run = Self::default();
-        for word in [status, result].into_iter().flatten() {
-            match word.to_ascii_lowercase().as_str() {
-                "fail" | "failed" | "failure" | "error" | "errored" => run.failed = true,
-                "notrun" | "disabled" | "skipped" | "suppressed" | "ignored" => run.skipped = true,
-                _ => {}
+        let mut unknown = None;
+        let words = [status, result].into_iter().flatten().map(str::trim).filter(|word| !word.is_empty());
+        for word in words {
+            let is_among = |known: &[&str]| known.iter().any(|known| known.eq_ignore_ascii_case(word));
+            if is_among(&FAILED) {
+                run.failed = true;
+            } else if is_among(&SKIPPED) {
+                run.skipped = true;
+            } else if !is_among(&RAN) {
+                run.failed = true;
+                unknown.get_or_insert(word);
             }
         }
-        run
+        (run, unknown)
     }
 
     pub(super) fn child(&mut self, element: &str) {
@@ -112,10 +136,12 @@ impl Run {
 impl Outcome {
     /// What a test became that was `self` before and is listed once more.
     ///
-    /// The last run counts, as it does for the runner. A run that is only skipped takes no failure away.
-    fn then(self, next: Self) -> Self {
+    /// The last run counts, as it does for the runner. A run that is only skipped takes no failure away, and neither does
+    /// a pass that may be another test's: where the runner names no place in the source, it has to mark a rerun.
+    fn then(self, next: Self, same_place: bool) -> Self {
         match (self, next) {
             (Self::Failed, Self::Skipped) | (_, Self::Failed) => Self::Failed,
+            (Self::Failed, Self::Passed) if !same_place => Self::Failed,
             (Self::Skipped, next) => next,
             (before, Self::Skipped) => before,
             (_, Self::Passed | Self::Flaky) => Self::Flaky,
@@ -128,8 +154,9 @@ impl Cases {
         let outcome = run.outcome();
         match self.by_identity.entry(identity) {
             Entry::Occupied(known) => {
-                if let Some(case) = self.cases.get_mut(*known.get()) {
-                    case.outcome = case.outcome.then(outcome);
+                let same_place = known.key().file.is_some() || known.key().row.is_some();
+                if let Some(case) = self.listed.get_mut(*known.get()) {
+                    case.outcome = case.outcome.then(outcome, same_place);
                     case.runs = case.runs.saturating_add(1);
                     if outcome == Outcome::Failed {
                         case.line = line;
@@ -137,7 +164,7 @@ impl Cases {
                 }
             }
             Entry::Vacant(vacant) => {
-                if self.cases.len() == MAX_CASES {
+                if self.listed.len() == MAX_CASES {
                     return Err(format!("holds more than {MAX_CASES} test cases: split the file"));
                 }
                 let Identity { class, name, .. } = vacant.key();
@@ -145,24 +172,41 @@ impl Cases {
                     Some(class) => format!("{class}::{name}"),
                     None => name.clone(),
                 };
-                self.cases.push(Case { name: one_line(&name, 200), outcome, line, runs: 1 });
-                vacant.insert(self.cases.len() - 1);
+                self.listed.push(Case { name: one_line(&name, 200), outcome, line, runs: 1 });
+                vacant.insert(self.listed.len() - 1);
             }
         }
         Ok(())
     }
 
+    /// Keeps in mind that a test says a word that nobody knows.
+    pub(super) fn unknown_word(&mut self, word: &str, line: u64) {
+        if self.unknown.len() < MAX_REMARKS {
+            self.unknown.push((line, one_line(word, 100)));
+        } else {
+            self.more_unknown += 1;
+        }
+    }
+
     pub(super) fn broken_suite(&mut self, line: u64) {
         let name = "the suite itself".to_owned();
-        self.cases.push(Case { name, outcome: Outcome::Failed, line, runs: 1 });
+        self.listed.push(Case { name, outcome: Outcome::Failed, line, runs: 1 });
     }
 
     pub(super) fn finish(self, file: &str, root_line: u64) -> (TestCounts, Vec<Warning>) {
         let mut counts =
             TestCounts { roots: vec![SourceLine::new(file, root_line)], ..TestCounts::default() };
         let mut warnings = Vec::new();
+        for (line, word) in &self.unknown {
+            let text = format!("the status `{word}` is not known, and its test counts as failed");
+            warnings.push(Warning::new(file, *line, &text));
+        }
+        if self.more_unknown > 0 {
+            let text = format!("{} more tests have a status that is not known", self.more_unknown);
+            warnings.push(Warning::new(file, root_line, &text));
+        }
         let mut repeated = 0_usize;
-        for case in self.cases {
+        for case in self.listed {
             counts.total += 1;
             match case.outcome {
                 Outcome::Passed => counts.passed += 1,
@@ -177,8 +221,13 @@ impl Cases {
                 repeated += 1;
                 if repeated <= MAX_REMARKS {
                     let Case { name, runs, line, .. } = &case;
-                    let text =
-                        format!("test `{name}` is listed {runs} times and was taken as one test with reruns");
+                    let text = if case.outcome == Outcome::Failed {
+                        format!(
+                            "test `{name}` is listed {runs} times and was taken as one test, which failed"
+                        )
+                    } else {
+                        format!("test `{name}` is listed {runs} times and was taken as one test with reruns")
+                    };
                     warnings.push(Warning::new(file, *line, &text));
                 }
             }

@@ -158,7 +158,7 @@ impl<'a> Calendar<'a> {
             }
         };
         let who = get("SUMMARY").map_or_else(|| "somebody".to_owned(), |summary| unescape(&summary.value));
-        shift(self.file, start.line, who, from.timestamp(), until.timestamp()).map(Some)
+        shift(self.file, start.line, &who, from.timestamp(), until.timestamp()).map(Some)
     }
 
     /// A moment of the calendar: in UTC, or in a zone that is named.
