@@ -1,12 +1,14 @@
 //! The floors: the least that the same guarantee costs without Convoke.
 
-use std::collections::{BTreeSet, HashMap};
-use std::hint::black_box;
-use std::sync::Arc;
+use std::{
+    collections::{BTreeSet, HashMap},
+    hint::black_box,
+    sync::Arc,
+};
+
+use tokio::{sync::Semaphore, task::JoinSet};
 
 use convoke::{Message, SessionId};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
 use crate::work::{AGENTS, LIMIT};
 

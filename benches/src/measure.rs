@@ -1,7 +1,9 @@
 //! Floor and work in turn, a warm-up dropped, medians printed.
 
-use std::pin::Pin;
-use std::time::{Duration, Instant};
+use std::{
+    pin::Pin,
+    time::{Duration, Instant},
+};
 
 use tokio::runtime::{Builder, Runtime};
 

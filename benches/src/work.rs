@@ -2,8 +2,7 @@
 
 use std::hint::black_box;
 
-use convoke::prelude::*;
-use convoke::{LeaseRequest, SessionId, SkillId};
+use convoke::{LeaseRequest, SessionId, SkillId, prelude::*};
 
 /// How much runs at a time.
 pub(crate) const LIMIT: usize = 64;

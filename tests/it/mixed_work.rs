@@ -1,16 +1,16 @@
 //! A long day of one team: answers, failures, panics, pauses, timeouts, cancellations, agents that come and go, sinks that
 //! fail. In the end every task has its report, every event is told, and nothing is held.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::sync::Arc;
-use std::time::Duration;
+use std::{collections::BTreeMap, fs, sync::Arc, time::Duration};
 
-use convoke::observability::{BoundedAsyncSink, FanOutSink, JsonLinesSink};
-use convoke::prelude::*;
-use convoke_testkit::{FailingObserver, FailingSink, ScriptedExecutor, Step};
 use serde_json::Value;
 use tokio::time::sleep;
+
+use convoke::{
+    observability::{BoundedAsyncSink, FanOutSink, JsonLinesSink},
+    prelude::*,
+};
+use convoke_testkit::{FailingObserver, FailingSink, ScriptedExecutor, Step};
 
 const TASKS: usize = 600;
 

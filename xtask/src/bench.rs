@@ -2,8 +2,7 @@
 
 use anyhow::Result;
 
-use crate::metadata::Workspace;
-use crate::shell;
+use crate::{metadata::Workspace, shell};
 
 pub(crate) fn run(workspace: &Workspace, names: &[String]) -> Result<()> {
     let mut command =

@@ -4,8 +4,7 @@ use std::env;
 
 use anyhow::{Result, bail};
 
-use crate::steps::Context;
-use crate::{shell, tools};
+use crate::{shell, steps::Context, tools};
 
 pub(crate) fn format(ctx: &mut Context) -> Result<()> {
     tools::require_component("fmt", "rustfmt")?;

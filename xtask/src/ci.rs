@@ -1,7 +1,9 @@
 //! Runs steps: a heading, the time, and on a failure what failed and how to run only that again.
 
-use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::{
+    process::ExitCode,
+    time::{Duration, Instant},
+};
 
 use anyhow::Result;
 

@@ -2,9 +2,7 @@
 
 use anyhow::Result;
 
-use crate::shell;
-use crate::steps::Context;
-use crate::tools::Tool;
+use crate::{shell, steps::Context, tools::Tool};
 
 const CARGO_DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", features: &[] };
 

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::metadata::{Package, Workspace};
-use crate::shell;
-use crate::steps::Context;
+use crate::{
+    metadata::{Package, Workspace},
+    shell,
+    steps::Context,
+};
 
 /// The exit code of a review that was completed and found the release blocked.
 pub(crate) const BLOCKED: i32 = 3;

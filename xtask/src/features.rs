@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail, ensure};
 
-use crate::metadata::{Package, Workspace};
-use crate::shell;
-use crate::steps::Context;
+use crate::{
+    metadata::{Package, Workspace},
+    shell,
+    steps::Context,
+};
 
 /// The crate whose features are checked in pairs too: there they come from different crates and meet.
 const FACADE: &str = "convoke";

@@ -2,8 +2,7 @@
 
 use anyhow::Result;
 
-use crate::metadata::Workspace;
-use crate::{shell, tools};
+use crate::{metadata::Workspace, shell, tools};
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     tools::require_component("clippy", "clippy")?;

@@ -8,8 +8,10 @@ mod bans;
 
 use anyhow::{Result, bail};
 
-use crate::metadata::{Dependency, Package, Workspace};
-use crate::steps::Context;
+use crate::{
+    metadata::{Dependency, Package, Workspace},
+    steps::Context,
+};
 
 /// Where a package stands in the house.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

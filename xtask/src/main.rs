@@ -20,13 +20,14 @@ mod tally;
 mod tidy;
 mod tools;
 
-use std::env;
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
 
 use anyhow::{Result, bail};
 
-use crate::metadata::Workspace;
-use crate::steps::{Context, STEPS, Step};
+use crate::{
+    metadata::Workspace,
+    steps::{Context, STEPS, Step},
+};
 
 fn main() -> ExitCode {
     let mut arguments = env::args().skip(1);

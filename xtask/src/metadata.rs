@@ -1,7 +1,9 @@
 //! The workspace as `cargo metadata` tells it, cut down to what the commands read.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;

@@ -8,16 +8,16 @@ mod packed;
 mod project;
 mod readme;
 
-use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
+use std::{fmt::Write as _, fs, path::Path};
 
 use anyhow::{Context as _, Result, ensure};
 
 use self::project::Project;
-use crate::examples::{BLOCKED, RELEASE_REVIEW};
-use crate::metadata::Workspace;
-use crate::steps::Context;
+use crate::{
+    examples::{BLOCKED, RELEASE_REVIEW},
+    metadata::Workspace,
+    steps::Context,
+};
 
 /// A program that does a release review through the library of the example.
 const REVIEW_PROGRAM: &str = include_str!("../templates/outside-review.rs");

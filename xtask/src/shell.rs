@@ -1,11 +1,13 @@
 //! Running other programs: one way to start them, to say what was run, and to fail.
 
-use std::env;
-use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fmt::Write as _,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Command, Output, Stdio},
+};
 
 use anyhow::{Context as _, Result, bail};
 

@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 
-use crate::metadata::Workspace;
-use crate::tally::Tally;
-use crate::{cargo_steps, deny, examples, features, floors, package, tidy};
+use crate::{
+    cargo_steps, deny, examples, features, floors, metadata::Workspace, package, tally::Tally, tidy,
+};
 
 /// One step of `ci`, which is a command of its own too.
 pub(crate) struct Step {

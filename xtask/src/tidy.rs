@@ -12,14 +12,12 @@ mod size;
 mod source;
 mod tokens;
 
-use std::fmt;
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
 use anyhow::{Result, bail};
 
 use self::files::SourceFile;
-use crate::metadata::Workspace;
-use crate::steps::Context;
+use crate::{metadata::Workspace, steps::Context};
 
 /// Something to mend.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,12 +1,10 @@
 //! Programs that the steps need besides cargo: components of the toolchain, and tools at a pinned version.
 
-use std::ffi::OsString;
-use std::path::Path;
+use std::{ffi::OsString, path::Path};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::metadata::Workspace;
-use crate::shell;
+use crate::{metadata::Workspace, shell};
 
 /// A subcommand of cargo, built from its published source at one exact version.
 pub(crate) struct Tool {

@@ -6,9 +6,8 @@ mod units;
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, iter, sync::Arc};
 
-use parking_lot::Mutex;
-
 pub use ledger::{AnyLedger, BudgetLedger, LedgerError};
+use parking_lot::Mutex;
 pub use reservation::Reservation;
 pub use units::Units;
 

@@ -13,16 +13,15 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
+pub use self::{
+    builder::BoundedAsyncBuilder,
+    queue::{SinkCounters, WhenFull},
+};
 use self::{
     queue::Queue,
     settled::{Goal, Settled, Waiters},
 };
 use crate::{Event, EventSink, Failure, SinkError, isolation::drop_isolated};
-
-pub use self::{
-    builder::BoundedAsyncBuilder,
-    queue::{SinkCounters, WhenFull},
-};
 
 /// Takes each event without waiting, and passes it on to a sink that may block.
 ///

@@ -9,9 +9,8 @@ use std::sync::{
 
 use tokio::sync::broadcast;
 
-use crate::{Event, EventSink, SinkError};
-
 pub use self::subscription::Subscription;
+use crate::{Event, EventSink, SinkError};
 
 const DEFAULT_CAPACITY: usize = 1_024;
 const MAX_CAPACITY: usize = 65_536;

@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use convoke_core::{AgentId, SessionId, StepId, TaskId};
 use serde::{Serialize, Serializer};
+
+use convoke_core::{AgentId, SessionId, StepId, TaskId};
 
 use crate::{AttributeValue, Attributes, EventId};
 

@@ -8,10 +8,9 @@ use std::{fmt, path::PathBuf};
 
 use parking_lot::Mutex;
 
+pub use self::builder::JsonLinesBuilder;
 use self::log::Log;
 use crate::{Event, EventSink, SinkError};
-
-pub use self::builder::JsonLinesBuilder;
 
 /// Writes each event as one line of JSON to a file, and keeps so many older files.
 ///

@@ -2,10 +2,11 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use convoke_core::{AgentId, Budget, TaskId, TaskReport};
-use convoke_session::SessionHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use convoke_core::{AgentId, Budget, TaskId, TaskReport};
+use convoke_session::SessionHandle;
 
 use crate::{Progress, TaskDriver, progress::ProgressSender};
 

@@ -30,13 +30,13 @@ mod waiting;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use convoke_core::{AgentId, CapacityPolicy, SkillId};
-use slotmap::{SlotMap, new_key_type};
-
 use demand::{Candidate, Demands};
 use load::Load;
 use pool::{Age, Place, Pool, Queue};
+
+use convoke_core::{AgentId, CapacityPolicy, SkillId};
 pub use refusal::Refusal;
+use slotmap::{SlotMap, new_key_type};
 
 new_key_type! {
     /// A registered agent.

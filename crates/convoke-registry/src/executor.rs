@@ -1,6 +1,6 @@
 //! The contract of an executor: what does an agent's work.
 
-use std::{fmt, future::Future, pin::Pin, sync::Arc};
+use std::{fmt, pin::Pin, sync::Arc};
 
 use convoke_core::{ExecutorError, TaskOutcome, TaskRequest};
 

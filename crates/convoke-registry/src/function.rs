@@ -1,6 +1,6 @@
 //! An executor made of a function.
 
-use std::{fmt, future::Future};
+use std::fmt;
 
 use convoke_core::{ExecutorError, TaskOutcome, TaskRequest};
 

@@ -2,8 +2,9 @@
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
-use convoke_core::{AgentDescriptor, AgentId, CapacityPolicy, SkillId, TaskRequest};
 use tokio::sync::{mpsc, oneshot};
+
+use convoke_core::{AgentDescriptor, AgentId, CapacityPolicy, SkillId, TaskRequest};
 
 use crate::{
     AnyExecutor, ExecutorCapabilities, Refusal,

@@ -2,9 +2,10 @@
 
 use std::{collections::HashSet, fmt, sync::Arc};
 
-use convoke_core::{AgentDescriptor, AgentId, IdError, SkillId};
 use parking_lot::Mutex;
 use slotmap::SecondaryMap;
+
+use convoke_core::{AgentDescriptor, AgentId, IdError, SkillId};
 
 use crate::{
     AgentExecutor, AnyExecutor, Availability, ExecutorCapabilities, Lease, LeaseRequest, Refusal, Slots,

@@ -1,8 +1,9 @@
 //! What a caller may say about one run, and what can go wrong with running at all.
 
-use convoke_core::{Budget, TaskId, TaskReport};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use convoke_core::{Budget, TaskId, TaskReport};
 
 /// What a caller may say about one run, beside the request.
 ///

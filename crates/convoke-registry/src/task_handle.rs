@@ -2,7 +2,6 @@
 
 use std::{
     fmt,
-    future::Future,
     pin::Pin,
     sync::{
         Arc,
@@ -11,9 +10,10 @@ use std::{
     task::{Context, Poll},
 };
 
-use convoke_core::{TaskId, TaskReport, TaskStatus};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+
+use convoke_core::{TaskId, TaskReport, TaskStatus};
 
 use crate::{
     TeamError, Updates,

@@ -5,12 +5,11 @@ mod settle;
 
 use std::fmt;
 
+pub use admission::AdmissionError;
 use convoke_core::{ArtifactId, SessionId, TaskId};
+pub use settle::{SettleError, SettleProblem};
 
 use crate::{Expected, LimitKind};
-
-pub use admission::AdmissionError;
-pub use settle::{SettleError, SettleProblem};
 
 /// A write that the session refused; it changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

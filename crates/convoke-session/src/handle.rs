@@ -2,8 +2,9 @@
 
 use std::{fmt, sync::Arc};
 
-use convoke_core::{AgentId, Artifact, Message, MessageId, SessionId, TaskId};
 use serde_json::Value;
+
+use convoke_core::{AgentId, Artifact, Message, MessageId, SessionId, TaskId};
 
 use crate::{
     Expected, LateWrite, LateWriteHook, LateWriteKind, Session, SessionError, SessionSnapshot, StateEntry,

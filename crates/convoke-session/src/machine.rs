@@ -13,19 +13,19 @@ mod trim;
 
 use std::{collections::HashMap, sync::Arc};
 
-use convoke_core::{Message, MessageId, SessionId, TaskId};
+pub(crate) use admit::Admitted;
+use open::OpenAttempt;
 use serde_json::Value;
+
+use convoke_core::{Message, MessageId, SessionId, TaskId};
+pub(crate) use settle::Settlement;
+pub(crate) use shared::When;
+pub(crate) use state::State;
 
 use crate::{
     Author, Limit, LimitKind, Oversized, SessionActivity, SessionError, SessionLimits, SessionUsage,
     attempt::AttemptKey,
 };
-
-pub(crate) use admit::Admitted;
-use open::OpenAttempt;
-pub(crate) use settle::Settlement;
-pub(crate) use shared::When;
-pub(crate) use state::State;
 
 /// Who asks for a write.
 #[derive(Clone, Copy, Debug)]

@@ -2,9 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
-use convoke_core::{Message, MessageId, SessionId, TaskId};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
+
+use convoke_core::{Message, MessageId, SessionId, TaskId};
 
 use crate::{
     Admission, AdmissionError, Attempt, Expected, SessionActivity, SessionError, SessionLimits,

@@ -2,8 +2,9 @@
 
 use std::{fmt, sync::Arc};
 
-use convoke_core::{ArtifactId, MessageId, SessionId, TaskId};
 use serde_json::Value;
+
+use convoke_core::{ArtifactId, MessageId, SessionId, TaskId};
 
 use crate::{SessionArtifact, SessionMessage, SessionUsage, StateEntry, TaskRecord, machine::State};
 

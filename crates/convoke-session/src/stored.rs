@@ -2,8 +2,9 @@
 
 use std::{fmt, sync::Arc};
 
-use convoke_core::{AgentId, Artifact, Message, MessageId, ResumeToken, TaskId, TaskReport, TaskStatus};
 use serde_json::Value;
+
+use convoke_core::{AgentId, Artifact, Message, MessageId, ResumeToken, TaskId, TaskReport, TaskStatus};
 
 /// Who wrote something. The session stamps it; nobody can say it of themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -6,11 +6,6 @@ use std::{
     time::Duration,
 };
 
-use convoke_core::{
-    AgentId, Budget, ErrorCode, TaskError, TaskId, TaskReport, TaskRequest, TaskStatus, Timing,
-};
-use convoke_registry::{ExecutionContext, Lease, LeaseRequest, RunOptions, TaskDriver, TeamError};
-use convoke_session::{Admission, Attempt as AttemptInput, LateWriteHook, Session};
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep, sleep_until},
@@ -20,6 +15,12 @@ use tracing::{
     Instrument as _, Span,
     field::{Empty, display},
 };
+
+use convoke_core::{
+    AgentId, Budget, ErrorCode, TaskError, TaskId, TaskReport, TaskRequest, TaskStatus, Timing,
+};
+use convoke_registry::{ExecutionContext, Lease, LeaseRequest, RunOptions, TaskDriver, TeamError};
+use convoke_session::{Admission, Attempt as AttemptInput, LateWriteHook, Session};
 
 use crate::{
     TeamEventKind, TelemetryFailures,

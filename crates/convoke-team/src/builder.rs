@@ -6,11 +6,12 @@ use std::{
     time::Duration,
 };
 
+use tokio_util::sync::CancellationToken;
+
 use convoke_core::{Budget, IdGenerator};
 use convoke_observability::{AnySink, EventIds, EventSink};
 use convoke_registry::AgentRegistry;
 use convoke_session::SessionLimits;
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     TeamEvent, TeamObserver, TeamRuntime, TelemetryFailures, clock::Clock, event::FunctionObserver,

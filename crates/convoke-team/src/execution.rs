@@ -6,13 +6,14 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use futures_util::FutureExt as _;
+use tokio::{sync::oneshot, time::Instant};
+use tokio_util::sync::CancellationToken;
+
 use convoke_core::{ErrorCode, ExecutorError, TaskError, TaskOutcome, TaskRequest};
 use convoke_observability::{call_isolated, panic_detail};
 use convoke_registry::{AgentExecutor, ExecutionContext, Lease};
 use convoke_session::Session;
-use futures_util::FutureExt as _;
-use tokio::{sync::oneshot, time::Instant};
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     TeamEventKind,

@@ -2,8 +2,6 @@
 
 use std::{collections::BTreeSet, mem, sync::Arc};
 
-use convoke_core::{TaskId, TaskReport, TaskRequest};
-use convoke_registry::{Lease, LeaseBatch, Refusal, RunOptions, TeamError};
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use tokio::{
     runtime::Handle,
@@ -12,6 +10,9 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
+
+use convoke_core::{TaskId, TaskReport, TaskRequest};
+use convoke_registry::{Lease, LeaseBatch, Refusal, RunOptions, TeamError};
 
 use crate::{
     attempt::{Prepared, task_id},

@@ -3,7 +3,6 @@
 use std::{
     convert::Infallible,
     fmt,
-    future::Future,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -11,12 +10,13 @@ use std::{
     time::Duration,
 };
 
+use tokio::{runtime::Handle, sync::oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
 use convoke_core::{Budget, IdError, IdGenerator, SessionId, TaskReport, TaskRequest};
 use convoke_observability::call_isolated;
 use convoke_registry::{AgentRegistry, RunOptions, SlotUsage, Slots, TaskHandle, TeamError};
 use convoke_session::{Session, SessionLimits};
-use tokio::{runtime::Handle, sync::oneshot};
-use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     SessionAdminError, TeamRuntimeBuilder, TelemetryFailures,

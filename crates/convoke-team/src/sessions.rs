@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, hash_map::Entry};
 
+use parking_lot::RwLock;
+
 use convoke_core::{IdError, SessionId};
 use convoke_session::{Admission, AdmissionError, Attempt, Session, SessionActivity, SessionLimits};
-use parking_lot::RwLock;
 
 /// Why a session was not created or not removed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

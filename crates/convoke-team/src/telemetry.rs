@@ -10,9 +10,10 @@ use std::{
     time::Duration,
 };
 
+use tracing::Span;
+
 use convoke_core::{AgentId, SessionId, TaskError, TaskId, TaskStatus};
 use convoke_observability::{AnySink, EventIds, EventSink as _, is_taken};
-use tracing::Span;
 
 use crate::{TeamEvent, TeamEventKind, TeamObserver, clock::Clock};
 

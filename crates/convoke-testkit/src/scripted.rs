@@ -1,11 +1,12 @@
 //! An executor that does what a test has written down.
 
-use std::{collections::VecDeque, fmt, future::Future, sync::Arc};
+use std::{collections::VecDeque, fmt, sync::Arc};
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use convoke_core::{ExecutorError, TaskOutcome, TaskRequest};
 use convoke_registry::{AgentExecutor, ExecutionContext, ExecutorCapabilities};
-use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use crate::Step;
 

@@ -1,10 +1,11 @@
 //! What a scripted executor does in one call.
 
-use std::{fmt, future::Future, time::Duration};
+use std::{fmt, time::Duration};
+
+use futures_util::{FutureExt as _, future::BoxFuture};
 
 use convoke_core::{ExecutorError, ResumeToken, TaskOutcome, TaskOutput, TaskRequest};
 use convoke_registry::ExecutionContext;
-use futures_util::{FutureExt as _, future::BoxFuture};
 
 use crate::Gate;
 

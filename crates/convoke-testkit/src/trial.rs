@@ -2,6 +2,9 @@
 
 use std::{fmt, sync::Arc};
 
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
 use convoke_core::{
     AgentDescriptor, AgentId, ExecutorError, IdGenerator, TaskOutcome, TaskReport, TaskRequest, TaskStatus,
 };
@@ -9,8 +12,6 @@ use convoke_registry::{AgentExecutor, ExecutionContext};
 use convoke_session::{
     Admission, AdmissionError, Attempt, LateWriteHook, Session, SessionHandle, SettleError,
 };
-use parking_lot::Mutex;
-use tokio_util::sync::CancellationToken;
 
 /// An attempt in a session of its own, for calling an executor the way a runtime does.
 ///

@@ -61,7 +61,6 @@ pub use convoke_team::{
     BuildError, ObserverError, SessionAdminError, TeamEvent, TeamEventKind, TeamObserver, TeamRuntime,
     TeamRuntimeBuilder, TeamStats, TelemetryFailures,
 };
-
 /// JSON values, as `serde_json` defines them.
 pub use serde_json::{Value, json};
 

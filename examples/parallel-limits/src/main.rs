@@ -9,8 +9,9 @@ use std::{
     time::Duration,
 };
 
-use convoke::prelude::*;
 use tokio::time::sleep;
+
+use convoke::prelude::*;
 
 /// How many tasks run now, and how many ran at most.
 #[derive(Default)]

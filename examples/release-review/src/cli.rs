@@ -1,7 +1,6 @@
 //! The arguments of the program.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use clap::Parser;
 use release_review::{Mode, Options, RequestOptions};

@@ -1,7 +1,6 @@
 //! SHA-256 digests as values that cannot hold anything else.
 
-use std::fmt;
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use sha2::Digest as _;

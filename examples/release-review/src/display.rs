@@ -1,12 +1,14 @@
 //! What the program shows: a line per agent on a terminal, plain lines elsewhere, JSON on request.
 
-use std::collections::HashMap;
-use std::error::Error;
-use std::fmt::Write as _;
-use std::io::{self, IsTerminal as _, Write as _};
-use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::{
+    collections::HashMap,
+    error::Error,
+    fmt::Write as _,
+    io::{self, IsTerminal as _, Write as _},
+    process::ExitCode,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use release_review::{Exit, Progress, Published, Readiness, Review, is_hidden, visible};

@@ -1,12 +1,9 @@
 //! Every way in which a review can fail, for a program that only passes it on.
 
-use crate::evidence::EvidenceError;
-use crate::exit::Exit;
-use crate::gates::GateError;
-use crate::publication::PublishError;
-use crate::request::RequestError;
-use crate::results::ResultError;
-use crate::task::TaskError;
+use crate::{
+    evidence::EvidenceError, exit::Exit, gates::GateError, publication::PublishError, request::RequestError,
+    results::ResultError, task::TaskError,
+};
 
 /// Why a review failed.
 #[derive(Debug, thiserror::Error)]

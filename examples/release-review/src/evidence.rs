@@ -19,17 +19,19 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use self::collect::{Collected, Reader, SourceFile};
-pub(crate) use self::defects::DefectCounts;
-pub use self::error::{EvidenceError, EvidenceErrorKind};
-pub(crate) use self::junit::TestCounts;
-pub(crate) use self::rollback::Rollback;
-pub(crate) use self::rota::Rota;
-pub(crate) use self::settings::{MAX_GOAL, MAX_RELEASE};
-pub use self::settings::{Settings, Thresholds};
-pub use self::warning::Warning;
-use crate::digest::Digest;
-use crate::fact::Facts;
-use crate::roles;
+pub(crate) use self::{
+    defects::DefectCounts,
+    junit::TestCounts,
+    rollback::Rollback,
+    rota::Rota,
+    settings::{MAX_GOAL, MAX_RELEASE},
+};
+pub use self::{
+    error::{EvidenceError, EvidenceErrorKind},
+    settings::{Settings, Thresholds},
+    warning::Warning,
+};
+use crate::{digest::Digest, fact::Facts, roles};
 
 /// The settings file of the full form.
 const SETTINGS_FILE: &str = "release.toml";

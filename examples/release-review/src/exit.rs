@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
-use crate::report::{Report, ReportStatus};
-use crate::verdict::Readiness;
+use crate::{
+    report::{Report, ReportStatus},
+    verdict::Readiness,
+};
 
 /// The exit status of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::name::Name;
-use crate::verdict::Verdict;
+use crate::{name::Name, verdict::Verdict};
 
 /// A specialist's answer, as it came: nothing in it is believed before a gate has checked it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,13 +1,16 @@
 //! Files opened relative to an open folder and without following links, and files that are written once.
 
-use std::fs::{File, Permissions};
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::{
+    fs::{File, Permissions},
+    io::{self, Read as _, Write as _},
+    os::{fd::OwnedFd, unix::fs::PermissionsExt as _},
+    path::Path,
+};
 
-use rustix::fs::{Dir, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::{
+    fs::{Dir, Mode, OFlags},
+    io::Errno,
+};
 
 use crate::leftovers;
 

@@ -4,6 +4,8 @@ mod error;
 mod finding;
 mod synthesis;
 
-pub use self::error::GateError;
-pub use self::finding::{VerifiedFinding, check_finding};
-pub use self::synthesis::{VerifiedSynthesis, check_synthesis};
+pub use self::{
+    error::GateError,
+    finding::{VerifiedFinding, check_finding},
+    synthesis::{VerifiedSynthesis, check_synthesis},
+};

@@ -3,11 +3,13 @@
 //! Whoever writes holds a lock on it, and the system drops the lock with the program. What is locked stays, and so does
 //! what is younger than an hour: it may have been created just now and not be locked yet.
 
-use std::fs::{self, File};
-use std::io;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
-use std::time::Duration;
+use std::{
+    fs::{self, File},
+    io,
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+    time::Duration,
+};
 
 use crate::folder::{Folder, OpenError, effective_user};
 

@@ -60,25 +60,25 @@ mod team;
 mod text;
 mod verdict;
 
-pub use crate::digest::{Digest, ParseDigestError};
-pub use crate::error::Error;
-pub use crate::evidence::{
-    Evidence, EvidenceError, EvidenceErrorKind, Settings, SourceEntry, Thresholds, Warning,
+pub use crate::{
+    digest::{Digest, ParseDigestError},
+    error::Error,
+    evidence::{Evidence, EvidenceError, EvidenceErrorKind, Settings, SourceEntry, Thresholds, Warning},
+    exit::Exit,
+    fact::{Fact, Facts, ScopedFacts, SourceLine},
+    finding::{Citation, Finding},
+    mode::Mode,
+    name::{Name, NameError},
+    outcome::{AttemptError, Entry, EntryStatus, Outcome, Stop, StopReason, SynthesisEntry},
+    progress::Progress,
+    publication::{PublishError, Published, publish},
+    report::{Report, ReportStatus, escape},
+    request::{Request, RequestError, RequestOptions},
+    result::{ResultId, ResultRecord, VerifiedResult},
+    results::{ResultError, ResultStore},
+    review::{Options, Review},
+    synthesis::{Section, Synthesis, readiness, synthesize},
+    task::{TaskDirectory, TaskError},
+    text::{TextError, is_hidden, visible},
+    verdict::{Readiness, Verdict},
 };
-pub use crate::exit::Exit;
-pub use crate::fact::{Fact, Facts, ScopedFacts, SourceLine};
-pub use crate::finding::{Citation, Finding};
-pub use crate::mode::Mode;
-pub use crate::name::{Name, NameError};
-pub use crate::outcome::{AttemptError, Entry, EntryStatus, Outcome, Stop, StopReason, SynthesisEntry};
-pub use crate::progress::Progress;
-pub use crate::publication::{PublishError, Published, publish};
-pub use crate::report::{Report, ReportStatus, escape};
-pub use crate::request::{Request, RequestError, RequestOptions};
-pub use crate::result::{ResultId, ResultRecord, VerifiedResult};
-pub use crate::results::{ResultError, ResultStore};
-pub use crate::review::{Options, Review};
-pub use crate::synthesis::{Section, Synthesis, readiness, synthesize};
-pub use crate::task::{TaskDirectory, TaskError};
-pub use crate::text::{TextError, is_hidden, visible};
-pub use crate::verdict::{Readiness, Verdict};

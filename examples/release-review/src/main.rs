@@ -6,10 +6,9 @@ mod display;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use release_review::{Error, Exit, Published, Review};
-
 use cli::Cli;
 use display::Display;
+use release_review::{Error, Exit, Published, Review};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {

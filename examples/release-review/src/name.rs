@@ -1,7 +1,6 @@
 //! Names that are safe in a path, in a key and in a report.
 
-use std::fmt;
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 

@@ -2,9 +2,7 @@
 
 use serde::Serialize;
 
-use crate::result::ResultId;
-use crate::synthesis::Synthesis;
-use crate::text::one_line;
+use crate::{result::ResultId, synthesis::Synthesis, text::one_line};
 
 /// How a review went.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,10 +6,12 @@ mod verify;
 use std::path::{Path, PathBuf};
 
 pub use self::error::PublishError;
-use crate::folder::{Folder, OpenError, WriteOnceError, holds, write_once};
-use crate::outcome::Outcome;
-use crate::report::Report;
-use crate::task::{OUTPUT_FOLDER, TaskDirectory};
+use crate::{
+    folder::{Folder, OpenError, WriteOnceError, holds, write_once},
+    outcome::Outcome,
+    report::Report,
+    task::{OUTPUT_FOLDER, TaskDirectory},
+};
 
 /// The report for programs.
 const JSON_FILE: &str = "report.json";

@@ -6,15 +6,17 @@ mod markdown;
 use serde::Serialize;
 
 pub use self::escape::escape;
-use crate::digest::Digest;
-use crate::evidence::{SourceEntry, Warning};
-use crate::fact::ScopedFacts;
-use crate::finding::Citation;
-use crate::mode::Mode;
-use crate::outcome::{AttemptError, EntryStatus, StopReason};
-use crate::result::ResultId;
-use crate::synthesis::Synthesis;
-use crate::verdict::{Readiness, Verdict};
+use crate::{
+    digest::Digest,
+    evidence::{SourceEntry, Warning},
+    fact::ScopedFacts,
+    finding::Citation,
+    mode::Mode,
+    outcome::{AttemptError, EntryStatus, StopReason},
+    result::ResultId,
+    synthesis::Synthesis,
+    verdict::{Readiness, Verdict},
+};
 
 /// The report of a review. Only publication makes one, out of what it has verified.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -3,12 +3,14 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::canonical::{self, CanonicalError};
-use crate::digest::Digest;
-use crate::evidence::{Evidence, MAX_GOAL, MAX_RELEASE};
-use crate::mode::Mode;
-use crate::name::{Name, NameError};
-use crate::text::{TextError, check_line, check_lines};
+use crate::{
+    canonical::{self, CanonicalError},
+    digest::Digest,
+    evidence::{Evidence, MAX_GOAL, MAX_RELEASE},
+    mode::Mode,
+    name::{Name, NameError},
+    text::{TextError, check_line, check_lines},
+};
 
 /// The request of a review. It never changes once its directory is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,8 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::Digest;
-use crate::finding::Finding;
+use crate::{digest::Digest, finding::Finding};
 
 /// The id of a result: the digest of its record's canonical bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

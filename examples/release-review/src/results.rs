@@ -1,16 +1,17 @@
 //! The store of results: each one written once, and checked whole each time it is read.
 
-use std::io;
-use std::path::PathBuf;
+use std::{io, path::PathBuf};
 
-use crate::canonical::{self, CanonicalError};
-use crate::evidence::MAX_FILE_BYTES;
-use crate::folder::{Folder, OpenError, WriteOnceError, write_once};
-use crate::gates::{GateError, VerifiedFinding, check_finding};
-use crate::result::{ResultId, ResultRecord, VerifiedResult};
-use crate::roles;
-use crate::task::{RESULTS_FOLDER, TaskDirectory, TaskError};
-use crate::text::one_line;
+use crate::{
+    canonical::{self, CanonicalError},
+    evidence::MAX_FILE_BYTES,
+    folder::{Folder, OpenError, WriteOnceError, write_once},
+    gates::{GateError, VerifiedFinding, check_finding},
+    result::{ResultId, ResultRecord, VerifiedResult},
+    roles,
+    task::{RESULTS_FOLDER, TaskDirectory, TaskError},
+    text::one_line,
+};
 
 /// The results of one review.
 #[derive(Debug, Clone)]

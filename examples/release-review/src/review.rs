@@ -1,14 +1,13 @@
 //! A review from its evidence to its report: who is asked when, and what becomes of the answers.
 
-use std::collections::HashMap;
-use std::fmt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
-
-use convoke::{
-    AgentExecutor, AnyExecutor, RunOptions, TaskError, TaskReport, TaskRequest, TaskStatus, TeamRuntime,
+use std::{
+    collections::HashMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
 };
+
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -16,19 +15,25 @@ use serde_json::error::Category;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::Error;
-use crate::evidence::Evidence;
-use crate::finding::Finding;
-use crate::gates::{GateError, check_finding, check_synthesis};
-use crate::outcome::{AttemptError, Entry, Outcome, Stop, SynthesisEntry};
-use crate::progress::Progress;
-use crate::publication::{Published, publish};
-use crate::request::{Request, RequestOptions};
-use crate::result::VerifiedResult;
-use crate::roles;
-use crate::synthesis::Synthesis;
-use crate::task::TaskDirectory;
-use crate::team::{self, Assignment, SynthesisAssignment};
+use convoke::{
+    AgentExecutor, AnyExecutor, RunOptions, TaskError, TaskReport, TaskRequest, TaskStatus, TeamRuntime,
+};
+
+use crate::{
+    error::Error,
+    evidence::Evidence,
+    finding::Finding,
+    gates::{GateError, check_finding, check_synthesis},
+    outcome::{AttemptError, Entry, Outcome, Stop, SynthesisEntry},
+    progress::Progress,
+    publication::{Published, publish},
+    request::{Request, RequestOptions},
+    result::VerifiedResult,
+    roles,
+    synthesis::Synthesis,
+    task::TaskDirectory,
+    team::{self, Assignment, SynthesisAssignment},
+};
 
 /// Who answers where no other executor was given.
 const OFFLINE: &str = "offline";

@@ -5,11 +5,13 @@ mod operations;
 
 use jiff::Timestamp;
 
-use crate::evidence::{Measurements, Settings};
-use crate::fact::{Facts, ScopedFacts};
-use crate::finding::{Citation, Finding};
-use crate::mode::Mode;
-use crate::name::Name;
+use crate::{
+    evidence::{Measurements, Settings},
+    fact::{Facts, ScopedFacts},
+    finding::{Citation, Finding},
+    mode::Mode,
+    name::Name,
+};
 
 /// The specialist for tests and critical defects.
 pub const ENGINEERING: &str = "engineering";

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::result::{ResultId, VerifiedResult};
-use crate::verdict::{Readiness, Verdict};
+use crate::{
+    result::{ResultId, VerifiedResult},
+    verdict::{Readiness, Verdict},
+};
 
 /// A synthesis, as it came: nothing in it is believed before a gate has checked it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 
 pub use self::error::TaskError;
 use self::files::{SourceIndex, create_files, is_vacant, read_json, refuse_foreign, sweep};
-use crate::digest::Digest;
-use crate::evidence::{Evidence, SourceEntry, Warning};
-use crate::fact::{Facts, ScopedFacts};
-use crate::folder::Folder;
-use crate::request::Request;
-use crate::results::ResultStore;
+use crate::{
+    digest::Digest,
+    evidence::{Evidence, SourceEntry, Warning},
+    fact::{Facts, ScopedFacts},
+    folder::Folder,
+    request::Request,
+    results::ResultStore,
+};
 
 /// The request, in the directory.
 const REQUEST_FILE: &str = "request.json";

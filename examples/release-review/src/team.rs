@@ -2,22 +2,25 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use convoke::{
     AgentDescriptor, AgentRegistry, AnyExecutor, ExecutorError, FunctionExecutor, TaskOutput, TeamEventKind,
     TeamRuntime,
 };
-use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
-use crate::fact::ScopedFacts;
-use crate::finding::Finding;
-use crate::name::Name;
-use crate::progress::Progress;
-use crate::result::{ResultId, ResultRecord};
-use crate::review::Watcher;
-use crate::roles;
-use crate::synthesis::synthesize;
-use crate::task::{TaskDirectory, TaskError};
+use crate::{
+    error::Error,
+    fact::ScopedFacts,
+    finding::Finding,
+    name::Name,
+    progress::Progress,
+    result::{ResultId, ResultRecord},
+    review::Watcher,
+    roles,
+    synthesis::synthesize,
+    task::{TaskDirectory, TaskError},
+};
 
 /// How many specialists work at once.
 const MAX_PARALLEL: usize = 4;

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
 
-use crate::metadata::Workspace;
-use crate::shell;
+use crate::{metadata::Workspace, shell};
 
 /// The package whose default features are checked.
 const FACADE: &str = "convoke";

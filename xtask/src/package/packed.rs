@@ -1,16 +1,19 @@
 //! Packing the crates, and unpacking them where a build can reuse what it has built before.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context as _, Result};
 
-use crate::examples::RELEASE_REVIEW;
-use crate::metadata::{Package, Workspace};
-use crate::shell;
+use crate::{
+    examples::RELEASE_REVIEW,
+    metadata::{Package, Workspace},
+    shell,
+};
 
 /// Packs every crate that is published and the release review. Gives each one's unpacked folder.
 pub(super) fn pack_and_unpack(workspace: &Workspace) -> Result<BTreeMap<String, PathBuf>> {

@@ -1,15 +1,16 @@
 //! A project in a temporary directory that takes the packed crates instead of a registry's.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use tempfile::TempDir;
 
-use crate::metadata::Workspace;
-use crate::shell;
+use crate::{metadata::Workspace, shell};
 
 pub(super) struct Project {
     directory: TempDir,

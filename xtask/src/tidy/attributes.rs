@@ -1,8 +1,10 @@
 //! No lint is silenced without a reason, and no code waits to be written.
 
-use super::Finding;
-use super::files::SourceFile;
-use super::tokens::{Token, begin_with, bracketed, tokens};
+use super::{
+    Finding,
+    files::SourceFile,
+    tokens::{Token, begin_with, bracketed, tokens},
+};
 
 pub(super) fn check(file: &SourceFile) -> Vec<Finding> {
     let tokens = tokens(&file.code);

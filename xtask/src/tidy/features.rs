@@ -1,14 +1,15 @@
 //! Every feature of a library is named in its crate docs.
 
-use std::fs;
-use std::path::Path;
+use std::{fs, path::Path};
 
 use anyhow::{Context as _, Result};
 
-use super::Finding;
-use super::files::SourceFile;
-use super::manifests::line_of;
-use super::tokens::{begin_with, tokens};
+use super::{
+    Finding,
+    files::SourceFile,
+    manifests::line_of,
+    tokens::{begin_with, tokens},
+};
 use crate::metadata::{Package, Workspace};
 
 pub(super) fn check(workspace: &Workspace, package: &Package) -> Result<Vec<Finding>> {

@@ -1,11 +1,15 @@
 //! Every module says what it is for, and every file belongs to one.
 
-use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Component, Path, PathBuf},
+};
 
-use super::Finding;
-use super::files::SourceFile;
-use super::tokens::{begin_with, bracketed, tokens};
+use super::{
+    Finding,
+    files::SourceFile,
+    tokens::{begin_with, bracketed, tokens},
+};
 
 /// A `mod` in a file.
 pub(super) struct Declaration<'a> {

@@ -2,9 +2,7 @@
 
 use std::path::Component;
 
-use super::Finding;
-use super::files::SourceFile;
-use super::modules::declarations;
+use super::{Finding, files::SourceFile, modules::declarations};
 
 /// Words under which anything may end up.
 const EMPTY_WORDS: [&str; 6] = ["common", "helper", "helpers", "misc", "util", "utils"];

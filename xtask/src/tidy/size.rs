@@ -1,7 +1,6 @@
 //! Files stay short, and `lib.rs` a table of contents.
 
-use super::Finding;
-use super::files::SourceFile;
+use super::{Finding, files::SourceFile};
 
 /// Above this a file gives its reason: a comment with `Long: <reason>` among its first lines.
 const LONG: usize = 500;

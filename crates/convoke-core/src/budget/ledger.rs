@@ -1,6 +1,6 @@
 //! The durable side of a budget.
 
-use std::{error::Error, fmt, future::Future, pin::Pin, sync::Arc};
+use std::{error::Error, fmt, pin::Pin, sync::Arc};
 
 use super::Units;
 

@@ -1,8 +1,9 @@
 //! Descriptors: what they keep, and what they refuse.
 
-use convoke_core::{AgentDescriptor, AgentId, Skill, SkillId, SkillOrigin};
 use proptest::prelude::*;
 use serde_json::json;
+
+use convoke_core::{AgentDescriptor, AgentId, Skill, SkillId, SkillOrigin};
 
 use crate::values::{agent_id, assert_round_trip, metadata, skill_id, with_stranger};
 

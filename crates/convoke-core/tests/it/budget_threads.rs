@@ -8,8 +8,9 @@ use std::{
     thread,
 };
 
-use convoke_core::{Budget, Units};
 use proptest::prelude::*;
+
+use convoke_core::{Budget, Units};
 
 const RUN_LIMIT: u64 = 30;
 const TEAM_LIMIT: u64 = 20;

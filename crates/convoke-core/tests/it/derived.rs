@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use convoke_core::{AttemptPart, MessageId, TaskId, derived_id};
 use proptest::prelude::*;
+
+use convoke_core::{AttemptPart, MessageId, TaskId, derived_id};
 
 use crate::values::{id_text, task_id};
 

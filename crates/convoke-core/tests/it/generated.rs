@@ -2,9 +2,10 @@
 
 use std::{collections::HashSet, thread};
 
-use convoke_core::IdGenerator;
 use proptest::prelude::*;
 use uuid::{Uuid, Variant, Version};
+
+use convoke_core::IdGenerator;
 
 /// The milliseconds in the first 48 bits.
 fn millis(id: Uuid) -> u64 {

@@ -5,11 +5,12 @@ use std::{
     sync::Arc,
 };
 
+use proptest::prelude::*;
+
 use convoke_core::{
     AgentId, ArtifactId, CallId, IdProblem, MAX_ID_BYTES, MessageId, PlanId, SessionId, SkillId, StepId,
     TaskId,
 };
-use proptest::prelude::*;
 
 use crate::values::id_text;
 

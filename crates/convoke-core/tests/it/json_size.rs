@@ -1,8 +1,9 @@
 //! The size of JSON, as limits count it.
 
-use convoke_core::json_size;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use convoke_core::json_size;
 
 fn written(value: &Value) -> usize {
     serde_json::to_string(value).unwrap().len()

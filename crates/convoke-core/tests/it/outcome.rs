@@ -1,7 +1,8 @@
 //! Outcomes, outputs and artifacts.
 
-use convoke_core::{Artifact, ArtifactId, Message, ResumeToken, TaskOutcome, TaskOutput};
 use serde_json::json;
+
+use convoke_core::{Artifact, ArtifactId, Message, ResumeToken, TaskOutcome, TaskOutput};
 
 use crate::values::{assert_round_trip, with_stranger};
 

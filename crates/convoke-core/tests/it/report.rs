@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use proptest::prelude::*;
+use serde_json::json;
+
 use convoke_core::{
     Artifact, ErrorCode, Pause, ResumeToken, SessionId, TaskError, TaskId, TaskOutput, TaskReport,
     TaskRequest, TaskStatus, Timing,
 };
-use proptest::prelude::*;
-use serde_json::json;
 
 use crate::{
     status::STATUSES,

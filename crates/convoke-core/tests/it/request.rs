@@ -2,12 +2,13 @@
 
 use std::{fmt::Display, time::Duration};
 
-use convoke_core::{
-    AgentId, CapacityPolicy, ErrorCode, Message, Resume, ResumeToken, SessionId, SkillId, TaskId, TaskRequest,
-};
 use proptest::prelude::*;
 use serde::{Serialize, Serializer, ser::Error as _};
 use serde_json::{Value, json};
+
+use convoke_core::{
+    AgentId, CapacityPolicy, ErrorCode, Message, Resume, ResumeToken, SessionId, SkillId, TaskId, TaskRequest,
+};
 
 use crate::values::{
     agent_id, assert_round_trip, duration, json, message, metadata, session_id, skill_id, task_id, token,

@@ -1,9 +1,10 @@
 //! The state machine of a task.
 
+use proptest::prelude::*;
+
 use convoke_core::TaskStatus::{
     self, Blocked, Cancelled, Completed, Failed, InputRequired, Submitted, TimedOut, Working,
 };
-use proptest::prelude::*;
 
 pub(crate) const STATUSES: [TaskStatus; 8] =
     [Submitted, Working, InputRequired, Completed, Failed, Blocked, Cancelled, TimedOut];

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use convoke_core::{AgentId, Message, Metadata, ResumeToken, Role, SessionId, SkillId, TaskId};
 use proptest::prelude::*;
 use serde_json::Value;
+
+use convoke_core::{AgentId, Message, Metadata, ResumeToken, Role, SessionId, SkillId, TaskId};
 
 /// A text that is an id: 1 to 256 bytes, rich in what derived ids must escape, in blanks and in long characters.
 pub(crate) fn id_text() -> impl Strategy<Value = String> {

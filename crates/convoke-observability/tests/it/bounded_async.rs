@@ -12,10 +12,11 @@ use std::{
     thread,
 };
 
+use parking_lot::Mutex;
+
 use convoke_observability::{
     BoundedAsyncSink, Event, EventSink, Failure, FanOutSink, MemorySink, SinkCounters, SinkError, WhenFull,
 };
-use parking_lot::Mutex;
 
 use crate::support::{Bombing, Failing, Gate, Gated, Moody, event, in_time, lines, numbers};
 

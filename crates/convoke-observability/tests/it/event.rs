@@ -2,9 +2,10 @@
 
 use std::{collections::BTreeSet, sync::Arc, thread, time::Duration};
 
+use serde_json::{Value, json};
+
 use convoke_core::{AgentId, SessionId, StepId, TaskId};
 use convoke_observability::{AnySink, AttributeValue, Event, EventId, EventIds, EventSink, MemorySink};
-use serde_json::{Value, json};
 
 use crate::support::event;
 

@@ -4,9 +4,10 @@
 use std::os::unix::fs::symlink;
 use std::{fs, path::Path, sync::Arc, thread};
 
-use convoke_observability::{BoundedAsyncSink, EventSink, JsonLinesSink};
 use serde_json::Value;
 use tempfile::TempDir;
+
+use convoke_observability::{BoundedAsyncSink, EventSink, JsonLinesSink};
 
 use crate::support::{event, lines};
 

@@ -2,8 +2,6 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
-use convoke_core::{AgentId, SessionId, StepId, TaskId};
-use convoke_observability::{EventSink, TracingSink, publish_isolated};
 use parking_lot::Mutex;
 use tracing::{
     Metadata, Subscriber,
@@ -11,6 +9,9 @@ use tracing::{
     span,
     subscriber::with_default,
 };
+
+use convoke_core::{AgentId, SessionId, StepId, TaskId};
+use convoke_observability::{EventSink, TracingSink, publish_isolated};
 
 use crate::support::event;
 

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use convoke_core::SkillId;
 use slotmap::SlotMap;
+
+use convoke_core::SkillId;
 
 use super::{AgentKey, DemandKey, QueueKey, load::Load};
 

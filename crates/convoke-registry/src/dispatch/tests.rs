@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use convoke_core::{AgentId, CapacityPolicy, ErrorCode, SkillId};
 use proptest::prelude::*;
+
+use convoke_core::{AgentId, CapacityPolicy, ErrorCode, SkillId};
 
 use super::*;
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::time::{Instant, sleep};
+
 use convoke_core::{
     Budget, ErrorCode, ExecutorError, TaskId, TaskOutcome, TaskOutput, TaskReport, TaskRequest, TaskStatus,
 };
@@ -9,7 +11,6 @@ use convoke_registry::{
     AgentExecutor, AnyExecutor, CancellationToken, ExecutorCapabilities, FunctionExecutor, TaskHandle,
 };
 use convoke_testkit::{Trial, conformance};
-use tokio::time::{Instant, sleep};
 
 fn trial() -> Trial {
     Trial::new(TaskRequest::new("do it").with_id("t").in_session("s")).unwrap()

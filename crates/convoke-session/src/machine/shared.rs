@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use convoke_core::json_size;
 use serde_json::Value;
+
+use convoke_core::json_size;
 
 use super::{Machine, Writer};
 use crate::{Expected, Oversized, SessionError, SessionUsage, StateEntry};

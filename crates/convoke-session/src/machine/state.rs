@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use convoke_core::{ArtifactId, Message, MessageId, SessionId, TaskId};
 use imbl::{OrdMap, Vector};
 use serde_json::Value;
+
+use convoke_core::{ArtifactId, Message, MessageId, SessionId, TaskId};
 
 use crate::{Author, SessionActivity, SessionArtifact, SessionMessage, SessionUsage, StateEntry, TaskRecord};
 

@@ -1,11 +1,12 @@
 //! What may cross threads.
 
+use serde_json::Value;
+
 use convoke_core::Message;
 use convoke_session::{
     Admission, AdmissionError, Expected, LateWriteHook, Session, SessionError, SessionHandle,
     SessionSnapshot, SettleError,
 };
-use serde_json::Value;
 
 use crate::fixtures::{session, working};
 

@@ -1,8 +1,9 @@
 //! What an executor may write, and when it no longer may.
 
+use serde_json::{Value, json};
+
 use convoke_core::{Message, TaskStatus};
 use convoke_session::{Expected, LateWriteHook, LateWriteKind, Session, SessionError, SessionLimits};
-use serde_json::{Value, json};
 
 use crate::fixtures::{
     agent, artifact, attempt, completed, failed, now, recording, report, session, session_id, task, texts,

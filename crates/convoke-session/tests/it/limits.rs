@@ -1,8 +1,9 @@
 //! How much a session takes.
 
+use serde_json::json;
+
 use convoke_core::Message;
 use convoke_session::{Limit, LimitKind, Session, SessionError, SessionLimits};
-use serde_json::json;
 
 use crate::fixtures::{now, session, session_id};
 

@@ -5,13 +5,14 @@ mod operation;
 
 use std::collections::{HashMap, HashSet};
 
+use proptest::{collection::vec, prelude::*, test_runner::RngSeed};
+use serde_json::json;
+
 use convoke_core::{Message, Pause, Resume, ResumeToken, TaskId, TaskOutput, TaskStatus};
 use convoke_session::{
     Admission, AdmissionError, Attempt, Author, Expected, Limit, Session, SessionError, SessionHandle,
     SessionLimits, SessionSnapshot, SettleError, SettleProblem,
 };
-use proptest::{collection::vec, prelude::*, test_runner::RngSeed};
-use serde_json::json;
 
 use crate::{
     fixtures::{agent, artifact, now, recording, report, session_id, task},

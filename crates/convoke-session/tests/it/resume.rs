@@ -1,8 +1,9 @@
 //! Pauses: their tokens, who goes on, and what happens where nobody does.
 
+use serde_json::json;
+
 use convoke_core::{ErrorCode, Message, Pause, Resume, ResumeToken, TaskReport, TaskStatus};
 use convoke_session::{Attempt, LateWriteHook, Session};
-use serde_json::json;
 
 use crate::fixtures::{agent, attempt, completed, report, session, start, status, task};
 

@@ -1,8 +1,9 @@
 //! The one commit that ends an attempt.
 
+use serde_json::json;
+
 use convoke_core::{AgentId, Artifact, ErrorCode, Message, TaskError, TaskOutput, TaskStatus};
 use convoke_session::{Author, Session, SessionLimits, SettleProblem};
-use serde_json::json;
 
 use crate::fixtures::{
     agent, artifact, artifact_text, attempt, completed, failed, ids, report, session, session_id, start,

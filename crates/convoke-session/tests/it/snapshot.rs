@@ -1,7 +1,8 @@
 //! Snapshots: values that nothing changes.
 
-use convoke_core::{ArtifactId, Message, MessageId, TaskOutput, TaskStatus};
 use serde_json::json;
+
+use convoke_core::{ArtifactId, Message, MessageId, TaskOutput, TaskStatus};
 
 use crate::fixtures::{
     artifact, attempt, completed, ids, now, reach, report, session, task, texts, value_and_revision, working,

@@ -1,7 +1,8 @@
 //! Shared state: values by key, each with its revision.
 
-use convoke_session::{Expected, Session, SessionError, SessionLimits};
 use serde_json::json;
+
+use convoke_session::{Expected, Session, SessionError, SessionLimits};
 
 use crate::fixtures::{now, session, session_id, value_and_revision};
 

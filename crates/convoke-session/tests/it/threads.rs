@@ -8,9 +8,10 @@ use std::{
     thread,
 };
 
+use serde_json::{Value, json};
+
 use convoke_core::{Message, TaskStatus};
 use convoke_session::{Attempt, Expected, LateWriteHook, SessionError};
-use serde_json::{Value, json};
 
 use crate::fixtures::{agent, artifact, artifact_text, attempt, completed, now, recording, session, task};
 

@@ -1,9 +1,10 @@
 //! The one commit of an attempt: all of it is published, or nothing.
 
+use serde_json::json;
+
 use convoke_core::{Artifact, ErrorCode, Message, TaskOutcome, TaskOutput, TaskStatus};
 use convoke_session::SessionLimits;
 use convoke_testkit::{ScriptedExecutor, Step};
-use serde_json::json;
 
 use crate::house::{House, agent, assert_end, registry, task};
 

@@ -1,10 +1,11 @@
 //! What an executor is given.
 
+use serde_json::json;
+
 use convoke_core::{Budget, ExecutorError, TaskRequest, Units};
 use convoke_registry::{ExecutionContext, RunOptions};
 use convoke_team::TeamRuntime;
 use convoke_testkit::{ScriptedExecutor, Step};
-use serde_json::json;
 
 use crate::house::{House, agent, registry, task};
 

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use tokio::time::{Instant, sleep};
+
 use convoke_core::{ErrorCode, TaskRequest, TaskStatus};
 use convoke_registry::{LeaseRequest, RunOptions};
 use convoke_team::{BuildError, TeamRuntime};
 use convoke_testkit::{ScriptedExecutor, Step};
-use tokio::time::{Instant, sleep};
 
 use crate::house::{House, agent, assert_end, ms, registry, task};
 

@@ -2,13 +2,14 @@
 
 use std::{sync::mpsc, time::Duration};
 
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
 use convoke_core::{ErrorCode, Message, TaskRequest, TaskStatus};
 use convoke_registry::{ExecutorCapabilities, FunctionExecutor};
 use convoke_session::SessionError;
 use convoke_team::TeamEventKind;
 use convoke_testkit::{Gate, ScriptedExecutor, Step};
-use serde_json::json;
-use tokio::time::{Instant, sleep};
 
 use crate::house::{House, agent, assert_end, ms, registry, settle, task};
 

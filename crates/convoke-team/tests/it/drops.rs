@@ -2,10 +2,11 @@
 
 use std::pin::pin;
 
+use tokio::time::sleep;
+
 use convoke_core::{TaskRequest, TaskStatus};
 use convoke_registry::{ExecutorCapabilities, LeaseRequest};
 use convoke_testkit::{ScriptedExecutor, Step, dropped_after};
-use tokio::time::sleep;
 
 use crate::house::{House, agent, is_end, ms, registry};
 

@@ -1,9 +1,10 @@
 //! The one limit of work at a time, however work was started.
 
+use futures_util::future::join_all;
+
 use convoke_core::{SkillId, TaskRequest};
 use convoke_registry::{AgentRegistry, LeaseRequest};
 use convoke_testkit::{Gate, ScriptedExecutor, Step};
-use futures_util::future::join_all;
 
 use crate::house::{House, agent, ms, registry, reports, settle, texts};
 

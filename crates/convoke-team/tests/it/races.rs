@@ -9,12 +9,13 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::join_all;
+use serde_json::json;
+
 use convoke_core::{ExecutorError, TaskId, TaskOutcome, TaskRequest, TaskStatus};
 use convoke_registry::{CancellationToken, ExecutionContext, FunctionExecutor, RunOptions};
 use convoke_team::{TeamEvent, TeamEventKind, TeamRuntime};
 use convoke_testkit::dropped_after;
-use futures_util::future::join_all;
-use serde_json::json;
 
 use crate::house::{House, agent, is_end, registry};
 

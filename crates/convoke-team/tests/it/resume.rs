@@ -1,9 +1,10 @@
 //! Pauses, and how they go on.
 
+use serde_json::json;
+
 use convoke_core::{AgentId, ErrorCode, ResumeToken, TaskOutcome, TaskOutput, TaskRequest, TaskStatus};
 use convoke_registry::{AgentRegistry, Availability, LeaseRequest};
 use convoke_testkit::{Gate, ScriptedExecutor, Step, dropped_after};
-use serde_json::json;
 
 use crate::house::{House, agent, assert_end, ms, registry, settle, task};
 

@@ -1,10 +1,13 @@
 //! The end of a team runtime, and of the tokio runtime under it.
 
+use std::time::Duration;
+
+use tokio::time::sleep;
+
 use convoke_core::{ErrorCode, TaskRequest, TaskStatus};
 use convoke_registry::{LeaseRequest, TeamError};
 use convoke_team::{ObserverError, TeamEvent, TeamEventKind, TeamObserver, TeamRuntime};
 use convoke_testkit::{Gate, ScriptedExecutor, Step};
-use tokio::time::sleep;
 
 use crate::house::{House, agent, assert_end, ms, registry, settle, task};
 
@@ -218,4 +221,48 @@ async fn an_observer_whose_destructor_panics_costs_no_answer() {
     assert!(spawned.await.unwrap().is_success());
     assert!(many.await.unwrap().pop().unwrap().unwrap().is_success());
     assert_eq!(registry.get("a").unwrap().active, 0);
+}
+
+/// The give-up of a driver and the end of its work cross, in any order: a real runtime ends while both are under way.
+#[test]
+fn nothing_stays_detached_where_the_tokio_runtime_ends_around_a_give_up() {
+    for _ in 0..60 {
+        let tokio =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
+        let registry = registry([(
+            agent("a").with_max_concurrency(32),
+            ScriptedExecutor::answering(|_| {
+                Step::call(|_, ctx| async move {
+                    // For ever, and never heeding that it is asked to stop.
+                    while ctx.attempt() > 0 {
+                        tokio::task::yield_now().await;
+                    }
+                    Ok("done")
+                })
+            }),
+        )]);
+        let (told, first) = std::sync::mpsc::channel();
+        let team = tokio.block_on(async {
+            let team = TeamRuntime::builder(registry.clone())
+                .max_parallel_tasks(32)
+                .grace(Duration::ZERO)
+                .on_event(move |event| {
+                    if event.kind == TeamEventKind::TimedOut {
+                        told.send(()).ok();
+                    }
+                })
+                .build()
+                .unwrap();
+            for _ in 0..32 {
+                drop(team.spawn(TaskRequest::new("x").in_session("s").with_timeout(ms(1))));
+            }
+            team
+        });
+        first.recv().unwrap();
+        drop(tokio);
+        let activity = team.session("s").unwrap().activity();
+        assert_eq!((activity.active, activity.detached), (0, 0));
+        assert_eq!((team.stats().detached, team.stats().slots.taken), (0, 0));
+        assert!(registry.list().iter().all(|agent| (agent.active, agent.detached) == (0, 0)));
+    }
 }

@@ -6,9 +6,10 @@ mod play;
 
 use std::collections::BTreeMap;
 
+use proptest::prelude::*;
+
 use convoke_core::{Artifact, TaskOutput, TaskRequest};
 use convoke_testkit::{Gate, ScriptedExecutor, Step};
-use proptest::prelude::*;
 
 use crate::house::{House, agent, registry, settle, texts};
 

@@ -1,10 +1,11 @@
 //! No event carries content, whatever happens to whom.
 
+use proptest::prelude::*;
+use serde_json::json;
+
 use convoke_core::{Artifact, ExecutorError, Message, ResumeToken, TaskOutcome, TaskOutput, TaskRequest};
 use convoke_observability::MemorySink;
 use convoke_testkit::{ScriptedExecutor, Step};
-use proptest::prelude::*;
-use serde_json::json;
 
 use crate::{
     house::{House, agent, ms, registry},

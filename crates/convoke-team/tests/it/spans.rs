@@ -6,10 +6,6 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use convoke_core::TaskRequest;
-use convoke_observability::TracingSink;
-use convoke_registry::ExecutorCapabilities;
-use convoke_testkit::{ScriptedExecutor, Step, dropped_after};
 use tokio::time::sleep;
 use tracing::{
     Subscriber,
@@ -21,6 +17,11 @@ use tracing_subscriber::{
     layer::{Context, Layer, SubscriberExt as _},
     registry::{LookupSpan, Registry},
 };
+
+use convoke_core::TaskRequest;
+use convoke_observability::TracingSink;
+use convoke_registry::ExecutorCapabilities;
+use convoke_testkit::{ScriptedExecutor, Step, dropped_after};
 
 use crate::house::{House, agent, ms, registry, settle, task};
 

@@ -1,10 +1,11 @@
 //! Stops: before the work, between grant and start, and during the work within the grace.
 
+use tokio::time::{Instant, sleep};
+
 use convoke_core::{ErrorCode, ExecutorError, TaskOutcome, TaskRequest, TaskStatus};
 use convoke_registry::{CancellationToken, ExecutorCapabilities, LeaseRequest, RunOptions};
 use convoke_team::{TeamEvent, TeamEventKind, TeamRuntime};
 use convoke_testkit::{Gate, ScriptedExecutor, Step};
-use tokio::time::{Instant, sleep};
 
 use crate::house::{House, agent, assert_end, ms, registry, settle, task};
 

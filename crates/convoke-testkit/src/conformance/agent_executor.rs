@@ -1,10 +1,11 @@
 //! What an executor must hold.
 
-use std::{future::Future, time::Duration};
+use std::time::Duration;
+
+use futures_util::future::join_all;
 
 use convoke_core::{ErrorCode, ExecutorError, TaskOutcome, TaskRequest};
 use convoke_registry::AgentExecutor;
-use futures_util::future::join_all;
 
 use crate::{Trial, dropped_after};
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use convoke_core::{ErrorCode, ExecutorError, ResumeToken, TaskOutcome, TaskRequest};
 use convoke_testkit::{Gate, ScriptedExecutor, Step, Trial, dropped_after};
-use tokio::time::Instant;
 
 fn trial() -> Trial {
     Trial::new(TaskRequest::new("do it")).unwrap()

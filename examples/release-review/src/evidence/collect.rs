@@ -1,13 +1,16 @@
 //! Every file below a directory, opened once and without following links.
 
-use std::fmt;
-use std::path::Path;
+use std::{fmt, path::Path};
 
-use super::error::{EvidenceError, EvidenceErrorKind};
-use super::{MAX_FILE_BYTES, SETTINGS_FILE, SINGLE_FILE, SourceEntry};
-use crate::digest::Digest;
-use crate::folder::{Folder, OpenError, Opened};
-use crate::text::is_hidden;
+use super::{
+    MAX_FILE_BYTES, SETTINGS_FILE, SINGLE_FILE, SourceEntry,
+    error::{EvidenceError, EvidenceErrorKind},
+};
+use crate::{
+    digest::Digest,
+    folder::{Folder, OpenError, Opened},
+    text::is_hidden,
+};
 
 /// The most files and folders of a directory, all levels together.
 const MAX_ENTRIES: usize = 1_000;

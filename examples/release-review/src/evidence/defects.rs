@@ -6,12 +6,16 @@ mod severity;
 
 use std::collections::HashMap;
 
-use super::error::{EvidenceError, EvidenceErrorKind};
-use super::settings::Severities;
-use super::source_text::source_text;
-use super::warning::Warning;
-use crate::fact::{Fact, SourceLine};
-use crate::text::{check_line, one_line};
+use super::{
+    error::{EvidenceError, EvidenceErrorKind},
+    settings::Severities,
+    source_text::source_text,
+    warning::Warning,
+};
+use crate::{
+    fact::{Fact, SourceLine},
+    text::{check_line, one_line},
+};
 
 /// The most defects of one file.
 const MAX_DEFECTS: u64 = 100_000;

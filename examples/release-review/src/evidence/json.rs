@@ -3,8 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::error::EvidenceError;
-use super::lines::Lines;
+use super::{error::EvidenceError, lines::Lines};
 
 /// A JSON file and the way back from a part of its text to a line.
 #[derive(Debug)]

@@ -3,15 +3,21 @@
 mod cases;
 mod markup;
 
-use quick_xml::Reader;
-use quick_xml::events::{BytesStart, Event};
+use quick_xml::{
+    Reader,
+    events::{BytesStart, Event},
+};
 
 pub(crate) use self::cases::TestCounts;
-use self::cases::{Cases, Identity, Run};
-use self::markup::{Markup, attributes};
-use super::error::{EvidenceError, EvidenceErrorKind};
-use super::lines::Lines;
-use super::warning::Warning;
+use self::{
+    cases::{Cases, Identity, Run},
+    markup::{Markup, attributes},
+};
+use super::{
+    error::{EvidenceError, EvidenceErrorKind},
+    lines::Lines,
+    warning::Warning,
+};
 
 /// Deeper than any runner nests its suites.
 const MAX_DEPTH: usize = 64;

@@ -3,17 +3,18 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::defects::DefectCounts;
-use super::error::EvidenceError;
-use super::json::JsonFile;
-use super::junit::TestCounts;
-use super::rollback::Rollback;
-use super::rota::Rota;
-use super::settings::{MAX_RELEASE, Settings};
-use super::source_text::source_text;
-use super::{Measurements, SINGLE_FILE};
-use crate::fact::SourceLine;
-use crate::text::check_line;
+use super::{
+    Measurements, SINGLE_FILE,
+    defects::DefectCounts,
+    error::EvidenceError,
+    json::JsonFile,
+    junit::TestCounts,
+    rollback::Rollback,
+    rota::Rota,
+    settings::{MAX_RELEASE, Settings},
+    source_text::source_text,
+};
+use crate::{fact::SourceLine, text::check_line};
 
 /// The most tests and the most defects that the form can state.
 const MAX_TESTS: u64 = 100_000;

@@ -3,10 +3,7 @@
 use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
 use serde::Deserialize;
 
-use super::error::EvidenceError;
-use super::json::JsonFile;
-use super::lines::Lines;
-use super::source_text::source_text;
+use super::{error::EvidenceError, json::JsonFile, lines::Lines, source_text::source_text};
 use crate::fact::SourceLine;
 
 /// What the evidence says about the way back.

@@ -8,11 +8,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 pub(crate) use self::calendar::read as read_calendar;
-use super::error::EvidenceError;
-use super::json::JsonFile;
-use super::source_text::source_text;
-use crate::fact::{Fact, SourceLine};
-use crate::text::{check_name, one_line};
+use super::{error::EvidenceError, json::JsonFile, source_text::source_text};
+use crate::{
+    fact::{Fact, SourceLine},
+    text::{check_name, one_line},
+};
 
 /// The most characters of a person's name.
 const MAX_WHO: usize = 200;

@@ -6,11 +6,12 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use toml::value::Datetime;
 
-use super::error::EvidenceError;
-use super::lines::Lines;
-use crate::mode::Mode;
-use crate::name::Name;
-use crate::text::{check_line, check_lines};
+use super::{error::EvidenceError, lines::Lines};
+use crate::{
+    mode::Mode,
+    name::Name,
+    text::{check_line, check_lines},
+};
 
 /// The settings of a review, as `release.toml` gives them.
 #[derive(Debug, Clone, Deserialize)]

@@ -1,7 +1,6 @@
 //! The text of a file of the evidence.
 
-use super::error::EvidenceError;
-use super::lines::line_of;
+use super::{error::EvidenceError, lines::line_of};
 
 /// The bytes as text, without a byte order mark.
 pub(crate) fn source_text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, EvidenceError> {

@@ -1,8 +1,10 @@
 //! Which gate refused an answer, and what it expected.
 
-use crate::result::ResultId;
-use crate::text::TextError;
-use crate::verdict::{Readiness, Verdict};
+use crate::{
+    result::ResultId,
+    text::TextError,
+    verdict::{Readiness, Verdict},
+};
 
 /// Why an answer was refused. The message says what was expected, so that it can go back to whoever answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

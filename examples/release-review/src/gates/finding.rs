@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use super::error::GateError;
-use crate::fact::ScopedFacts;
-use crate::finding::{Citation, Finding};
-use crate::name::Name;
-use crate::text::{check_prose, one_line};
+use crate::{
+    fact::ScopedFacts,
+    finding::{Citation, Finding},
+    name::Name,
+    text::{check_prose, one_line},
+};
 
 /// The most characters of an answer that a refusal repeats.
 const MAX_SHOWN: usize = 100;

@@ -1,9 +1,11 @@
 //! The gate of the synthesis.
 
 use super::error::GateError;
-use crate::result::VerifiedResult;
-use crate::synthesis::{Section, Synthesis, readiness};
-use crate::text::{check_line, check_prose, one_line};
+use crate::{
+    result::VerifiedResult,
+    synthesis::{Section, Synthesis, readiness},
+    text::{check_line, check_prose, one_line},
+};
 
 /// The most characters of an answer that a refusal repeats.
 const MAX_SHOWN: usize = 100;

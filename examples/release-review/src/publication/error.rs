@@ -1,10 +1,8 @@
 //! Why a report was not published.
 
-use std::io;
-use std::path::PathBuf;
+use std::{io, path::PathBuf};
 
-use crate::gates::GateError;
-use crate::results::ResultError;
+use crate::{gates::GateError, results::ResultError};
 
 /// Why a report was not published. What was there before is there still.
 #[derive(Debug, thiserror::Error)]

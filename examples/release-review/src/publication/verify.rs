@@ -1,13 +1,15 @@
 //! From the outcome that a driver states to the report that its files prove.
 
 use super::PublishError;
-use crate::gates::check_synthesis;
-use crate::outcome::{AttemptError, Entry, EntryStatus, Outcome, SynthesisEntry};
-use crate::report::{Report, ReportStatus, SourcesReport, SpecialistReport, SynthesisReport};
-use crate::result::{ResultId, VerifiedResult};
-use crate::roles;
-use crate::synthesis::Synthesis;
-use crate::task::TaskDirectory;
+use crate::{
+    gates::check_synthesis,
+    outcome::{AttemptError, Entry, EntryStatus, Outcome, SynthesisEntry},
+    report::{Report, ReportStatus, SourcesReport, SpecialistReport, SynthesisReport},
+    result::{ResultId, VerifiedResult},
+    roles,
+    synthesis::Synthesis,
+    task::TaskDirectory,
+};
 
 pub(super) fn verify(task: &TaskDirectory, outcome: &Outcome) -> Result<Report, PublishError> {
     let agents: Vec<&str> = task.facts().agents().collect();

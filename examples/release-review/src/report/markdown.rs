@@ -2,10 +2,11 @@
 
 use std::fmt::{self, Write as _};
 
-use super::escape::escape;
-use super::{Report, ReportStatus, SpecialistReport};
-use crate::fact::{Fact, ScopedFacts, SourceLine};
-use crate::outcome::{EntryStatus, StopReason};
+use super::{Report, ReportStatus, SpecialistReport, escape::escape};
+use crate::{
+    fact::{Fact, ScopedFacts, SourceLine},
+    outcome::{EntryStatus, StopReason},
+};
 
 pub(super) fn render(report: &Report) -> String {
     let mut page = String::new();

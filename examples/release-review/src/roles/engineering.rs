@@ -2,9 +2,11 @@
 
 use serde_json::json;
 
-use crate::evidence::{DefectCounts, TestCounts, Thresholds};
-use crate::fact::Fact;
-use crate::verdict::Verdict;
+use crate::{
+    evidence::{DefectCounts, TestCounts, Thresholds},
+    fact::Fact,
+    verdict::Verdict,
+};
 
 pub(super) fn facts(tests: &TestCounts, defects: &DefectCounts, limits: Thresholds) -> (Vec<Fact>, Verdict) {
     let ran = tests.passed + tests.failed;

@@ -3,9 +3,11 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::evidence::{Rollback, Rota};
-use crate::fact::{Fact, SourceLine};
-use crate::verdict::Verdict;
+use crate::{
+    evidence::{Rollback, Rota},
+    fact::{Fact, SourceLine},
+    verdict::Verdict,
+};
 
 pub(super) fn facts(
     rollback: &Rollback,

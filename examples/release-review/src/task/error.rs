@@ -1,11 +1,11 @@
 //! Why a directory of a review was not created or not opened.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
-use crate::canonical::CanonicalError;
-use crate::evidence::EvidenceError;
-use crate::request::RequestError;
+use crate::{canonical::CanonicalError, evidence::EvidenceError, request::RequestError};
 
 /// Why a directory of a review was not created or not opened.
 #[derive(Debug, thiserror::Error)]

@@ -1,22 +1,25 @@
 //! The files of a review's directory: written together, read back with suspicion.
 
-use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::{
+    fs,
+    io::{self, Write as _},
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+};
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{INDEX_FILE, OUTPUT_FOLDER, REQUEST_FILE, RESULTS_FOLDER, SOURCES_FOLDER, TaskError};
-use crate::digest::Digest;
-use crate::evidence::{Evidence, MAX_FILE_BYTES, SourceEntry};
-use crate::fact::Facts;
-use crate::folder::{Folder, OpenError, effective_user, sync_folder};
-use crate::leftovers;
-use crate::request::Request;
-use crate::text::one_line;
+use crate::{
+    digest::Digest,
+    evidence::{Evidence, MAX_FILE_BYTES, SourceEntry},
+    fact::Facts,
+    folder::{Folder, OpenError, effective_user, sync_folder},
+    leftovers,
+    request::Request,
+    text::one_line,
+};
 
 /// The version of the index that this program writes and reads.
 const FORMAT: u32 = 1;

@@ -1,8 +1,10 @@
 //! One spelling for one value.
 
 use proptest::prelude::*;
-use release_review::canonical::{digest, to_bytes};
-use release_review::{Digest, Request};
+use release_review::{
+    Digest, Request,
+    canonical::{digest, to_bytes},
+};
 use serde_json::{Map, Value, json};
 
 use crate::support::{Files, Review};

@@ -1,7 +1,10 @@
 //! Answers that do not agree with the evidence.
 
-use release_review::gates::{GateError, check_finding, check_synthesis};
-use release_review::{Citation, Finding, Readiness, Synthesis, Verdict, VerifiedResult, roles, synthesize};
+use release_review::{
+    Citation, Finding, Readiness, Synthesis, Verdict, VerifiedResult,
+    gates::{GateError, check_finding, check_synthesis},
+    roles, synthesize,
+};
 
 use crate::support::{Files, Review};
 

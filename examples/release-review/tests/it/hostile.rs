@@ -1,10 +1,11 @@
 //! Evidence that is missing, linked, too large or otherwise not to be trusted.
 
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::os::unix::net::UnixListener;
-use std::path::Path;
-use std::process::Command;
+use std::{
+    fs,
+    os::unix::{fs::symlink, net::UnixListener},
+    path::Path,
+    process::Command,
+};
 
 use release_review::{Evidence, EvidenceError, EvidenceErrorKind};
 

@@ -1,9 +1,11 @@
 //! The program: its exit statuses, what it prints, and that it writes nothing where it refuses.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    process::{Command, Output},
+};
 
 use serde_json::Value;
 

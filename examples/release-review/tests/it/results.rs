@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use release_review::gates::check_finding;
-use release_review::{Digest, Mode, RequestOptions, ResultError, ResultId, canonical, roles};
+use release_review::{
+    Digest, Mode, RequestOptions, ResultError, ResultId, canonical, gates::check_finding, roles,
+};
 
 use crate::support::{Files, Review, snapshot};
 

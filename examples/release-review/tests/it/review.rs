@@ -1,10 +1,11 @@
 //! The whole review: specialists as agents of a team, a synthesis after them, a report.
 
-use std::fs;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::{
+    fs,
+    path::Path,
+    sync::{Arc, Mutex},
+};
 
-use convoke::{ExecutorError, FunctionExecutor, TaskOutcome, TaskOutput, TaskRequest};
 use release_review::{
     Exit, Mode, Options, Progress, Published, Readiness, ReportStatus, RequestOptions, Review, roles,
 };
@@ -12,6 +13,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Barrier;
 use tokio_util::sync::CancellationToken;
+
+use convoke::{ExecutorError, FunctionExecutor, TaskOutcome, TaskOutput, TaskRequest};
 
 use crate::support::Files;
 

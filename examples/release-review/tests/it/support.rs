@@ -1,8 +1,10 @@
 //! Evidence to start from, and a driver that runs the steps of a review one after the other.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use release_review::{
     Entry, Evidence, EvidenceError, Facts, Mode, Outcome, Published, Request, RequestOptions, SynthesisEntry,

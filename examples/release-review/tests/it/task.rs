@@ -1,8 +1,10 @@
 //! The directory of a review.
 
-use std::fs;
-use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, SystemTime},
+};
 
 use release_review::{Error, Evidence, Exit, Mode, Request, RequestOptions, TaskDirectory, TaskError};
 

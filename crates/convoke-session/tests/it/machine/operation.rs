@@ -1,7 +1,8 @@
 //! What can happen to a session.
 
-use convoke_core::TaskStatus;
 use proptest::{collection::vec, option, prelude::*, sample::select};
+
+use convoke_core::TaskStatus;
 
 use super::{TASKS, VALUE_BYTES};
 

@@ -1,7 +1,8 @@
 //! Random plans: agents, what is asked of them and when, and what becomes of them meanwhile.
 
-use convoke_registry::Availability;
 use proptest::prelude::*;
+
+use convoke_registry::Availability;
 
 pub(super) const AGENTS: [&str; 3] = ["a", "b", "c"];
 pub(super) const SKILLS: [&str; 3] = ["x", "y", "z"];

@@ -8,12 +8,13 @@ use std::{
     },
 };
 
+use proptest::test_runner::TestCaseError;
+use tokio::{task::JoinSet, time::sleep};
+
 use convoke_core::{CapacityPolicy, TaskReport, TaskRequest};
 use convoke_registry::{AgentRegistry, CancellationToken, ExecutorCapabilities, RunOptions};
 use convoke_team::{ObserverError, TeamEvent, TeamObserver};
 use convoke_testkit::{RecordingObserver, ScriptedExecutor, Step};
-use proptest::test_runner::TestCaseError;
-use tokio::{task::JoinSet, time::sleep};
 
 use super::plan::{AGENTS, Plan, Task, Way, Work};
 use crate::house::{House, is_end, ms};

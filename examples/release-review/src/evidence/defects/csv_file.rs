@@ -2,12 +2,11 @@
 
 use csv::{ErrorKind, Position, ReaderBuilder, StringRecord};
 
-use super::severity::{is_critical, is_open};
-use super::{Stated, Tally};
-use crate::evidence::error::EvidenceError;
-use crate::evidence::lines::Lines;
-use crate::evidence::settings::Severities;
-use crate::evidence::warning::Warning;
+use super::{
+    Stated, Tally,
+    severity::{is_critical, is_open},
+};
+use crate::evidence::{error::EvidenceError, lines::Lines, settings::Severities, warning::Warning};
 
 /// The most remarks on records that go over several lines.
 const MAX_REMARKS: usize = 20;

@@ -1,15 +1,13 @@
 //! Defects as a JSON list, of its own form or as GitHub exports issues.
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use super::severity::{is_critical, is_critical_label, is_open};
-use super::{Stated, Tally};
-use crate::evidence::error::EvidenceError;
-use crate::evidence::json::JsonFile;
-use crate::evidence::settings::Severities;
-use crate::evidence::warning::Warning;
+use super::{
+    Stated, Tally,
+    severity::{is_critical, is_critical_label, is_open},
+};
+use crate::evidence::{error::EvidenceError, json::JsonFile, settings::Severities, warning::Warning};
 
 /// Enough of an element to see which form it has.
 #[derive(Deserialize)]

@@ -1,11 +1,12 @@
 //! Test cases: what one run of a test says, and what several runs of it add up to.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::{HashMap, hash_map::Entry};
 
-use crate::evidence::warning::Warning;
-use crate::fact::{Fact, SourceLine};
-use crate::text::one_line;
+use crate::{
+    evidence::warning::Warning,
+    fact::{Fact, SourceLine},
+    text::one_line,
+};
 
 /// The most test cases of one file.
 const MAX_CASES: usize = 1_000_000;

@@ -1,10 +1,8 @@
 //! Text and attributes of an XML file that may break the standard where nobody looks.
 
-use std::borrow::Cow;
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
-use quick_xml::XmlVersion;
-use quick_xml::events::BytesStart;
+use quick_xml::{XmlVersion, events::BytesStart};
 
 /// More attributes than any runner writes on one tag.
 const MAX_ATTRIBUTES: usize = 64;

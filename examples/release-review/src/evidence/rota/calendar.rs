@@ -2,15 +2,24 @@
 
 use std::collections::HashMap;
 
-use jiff::civil::DateTime;
-use jiff::tz::{TimeZone, TimeZoneDatabase};
-use jiff::{Span, ZonedDateTime};
+use jiff::{
+    Span, ZonedDateTime,
+    civil::DateTime,
+    tz::{TimeZone, TimeZoneDatabase},
+};
 
-use super::content_line::{ContentLine, content_lines};
-use super::{Rota, Shift, shift};
-use crate::evidence::error::{EvidenceError, EvidenceErrorKind};
-use crate::evidence::source_text::source_text;
-use crate::fact::SourceLine;
+use super::{
+    Rota, Shift,
+    content_line::{ContentLine, content_lines},
+    shift,
+};
+use crate::{
+    evidence::{
+        error::{EvidenceError, EvidenceErrorKind},
+        source_text::source_text,
+    },
+    fact::SourceLine,
+};
 
 /// Deeper than RFC 5545 nests anything.
 const MAX_DEPTH: usize = 8;
