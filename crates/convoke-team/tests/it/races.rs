@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    task::{Context, Wake},
     time::Duration,
 };
 
@@ -13,9 +14,9 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use convoke_core::{ExecutorError, TaskId, TaskOutcome, TaskRequest, TaskStatus};
-use convoke_registry::{CancellationToken, ExecutionContext, FunctionExecutor, RunOptions};
+use convoke_registry::{CancellationToken, ExecutionContext, FunctionExecutor, LeaseRequest, RunOptions};
 use convoke_team::{TeamEvent, TeamEventKind, TeamRuntime};
-use convoke_testkit::dropped_after;
+use convoke_testkit::{Gate, RecordingObserver, ScriptedExecutor, Step, dropped_after};
 
 use crate::house::{House, agent, is_end, registry};
 
@@ -133,6 +134,38 @@ async fn a_place_is_free_before_the_report_is_given() {
         house.run(TaskRequest::new("0")).await;
         assert_eq!((house.load("a").0, house.slots().taken), (0, 0));
     }
+}
+
+/// Looks, at the moment at which it is woken, whether a completion was told.
+struct Look {
+    events: RecordingObserver,
+    completions: Mutex<Option<usize>>,
+}
+
+impl Wake for Look {
+    fn wake(self: Arc<Self>) {
+        // Time enough for whoever was told of the end to tell of it.
+        tokio::task::block_in_place(|| {
+            for _ in 0..200 {
+                std::thread::yield_now();
+            }
+        });
+        *self.completions.lock().unwrap() = Some(self.events.count(TeamEventKind::Completed));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_place_goes_to_the_next_one_before_the_end_is_told() {
+    let gate = Gate::closed();
+    let house = House::of(1, ScriptedExecutor::new([Step::reply("done").after(&gate)]));
+    let handle = house.team.spawn(TaskRequest::new("x"));
+    gate.arrived(1).await;
+    let look = Arc::new(Look { events: house.events.clone(), completions: Mutex::default() });
+    let mut next = Box::pin(house.registry.acquire(LeaseRequest::new(&[])));
+    assert!(next.as_mut().poll(&mut Context::from_waker(&Arc::clone(&look).into())).is_pending());
+    gate.open();
+    assert!(handle.await.unwrap().is_success());
+    assert_eq!(*look.completions.lock().unwrap(), Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

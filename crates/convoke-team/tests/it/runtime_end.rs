@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use convoke_core::{ErrorCode, TaskRequest, TaskStatus};
-use convoke_registry::{LeaseRequest, TeamError};
+use convoke_registry::{LeaseRequest, RunOptions, TeamError};
 use convoke_team::{ObserverError, TeamEvent, TeamEventKind, TeamObserver, TeamRuntime};
 use convoke_testkit::{Gate, ScriptedExecutor, Step};
 
@@ -223,42 +223,36 @@ async fn an_observer_whose_destructor_panics_costs_no_answer() {
     assert_eq!(registry.get("a").unwrap().active, 0);
 }
 
-/// The give-up of a driver and the end of its work cross, in any order: a real runtime ends while both are under way.
+/// The give-up of a driver and the end of its work cross, in any order: a real runtime ends while hundreds of drivers are
+/// giving up.
 #[test]
 fn nothing_stays_detached_where_the_tokio_runtime_ends_around_a_give_up() {
-    for _ in 0..60 {
+    for round in 0..80 {
         let tokio =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
-        let registry = registry([(
-            agent("a").with_max_concurrency(32),
-            ScriptedExecutor::answering(|_| {
-                Step::call(|_, ctx| async move {
-                    // For ever, and never heeding that it is asked to stop.
-                    while ctx.attempt() > 0 {
-                        tokio::task::yield_now().await;
-                    }
-                    Ok("done")
-                })
-            }),
-        )]);
-        let (told, first) = std::sync::mpsc::channel();
+            tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_time().build().unwrap();
+        let deaf = ScriptedExecutor::answering(|_| Step::never());
+        let registry = registry([(agent("a").with_max_concurrency(400), deaf)]);
+        let (told, ends) = std::sync::mpsc::channel();
+        let team = TeamRuntime::builder(registry.clone())
+            .max_parallel_tasks(400)
+            .grace(Duration::ZERO)
+            .on_event(move |event| {
+                if event.kind == TeamEventKind::TimedOut {
+                    told.send(()).ok();
+                }
+            });
         let team = tokio.block_on(async {
-            let team = TeamRuntime::builder(registry.clone())
-                .max_parallel_tasks(32)
-                .grace(Duration::ZERO)
-                .on_event(move |event| {
-                    if event.kind == TeamEventKind::TimedOut {
-                        told.send(()).ok();
-                    }
-                })
-                .build()
-                .unwrap();
-            for _ in 0..32 {
-                drop(team.spawn(TaskRequest::new("x").in_session("s").with_timeout(ms(1))));
+            let team = team.build().unwrap();
+            let options = RunOptions::new().with_deadline(Instant::now() + ms(3));
+            for _ in 0..400 {
+                drop(team.spawn_with(TaskRequest::new("x").in_session("s"), options.clone()));
             }
             team
         });
-        first.recv().unwrap();
+        // Not at the first, so that more of them are in the middle of it.
+        for _ in 0..=round {
+            ends.recv().unwrap();
+        }
         drop(tokio);
         let activity = team.session("s").unwrap().activity();
         assert_eq!((activity.active, activity.detached), (0, 0));
