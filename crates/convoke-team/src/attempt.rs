@@ -27,8 +27,8 @@ use crate::{
     ending::{Ending, StopCause},
     execution::{AfterAbandonment, Execution, WorkEnd, end_of_detached},
     outcome::Conclusion,
-    runtime::Shared,
     sessions::Lifetime,
+    shared::Shared,
     telemetry::Subject,
 };
 

@@ -15,7 +15,7 @@ use convoke_session::SessionLimits;
 
 use crate::{
     TeamEvent, TeamObserver, TeamRuntime, TelemetryFailures, clock::Clock, event::FunctionObserver,
-    runtime::Shared, sessions::Sessions, telemetry::Telemetry,
+    sessions::Sessions, shared::Shared, telemetry::Telemetry,
 };
 
 /// How many tasks run at a time unless a host says otherwise.

@@ -18,7 +18,7 @@ use convoke_session::Session;
 use crate::{
     TeamEventKind,
     ending::{End, Ending, StopCause},
-    runtime::Shared,
+    shared::Shared,
     telemetry::Subject,
 };
 

@@ -42,7 +42,7 @@
 //! | `execution` | the task that an executor runs on, to its real end |
 //! | `outcome` | what a report says about an end: pure |
 //! | `parallel` | many tasks in one line |
-//! | `sessions` | the sessions of a runtime |
+//! | `sessions`, `shared`, `clock` | the sessions of a runtime, what its tasks share with it, its time |
 //! | `event`, `telemetry` | what is told, and how a failing observer is kept from the work |
 
 mod attempt;
@@ -55,6 +55,7 @@ mod outcome;
 mod parallel;
 mod runtime;
 mod sessions;
+mod shared;
 mod telemetry;
 
 pub use builder::{BuildError, TeamRuntimeBuilder};

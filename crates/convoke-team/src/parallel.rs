@@ -18,7 +18,7 @@ use crate::{
     attempt::{Prepared, task_id},
     ending::StopCause,
     outcome::Conclusion,
-    runtime::Shared,
+    shared::Shared,
 };
 
 type Answer = Result<TaskReport, TeamError>;

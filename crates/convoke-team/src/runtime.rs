@@ -1,30 +1,22 @@
 //! The runtime: what a host calls.
 
 use std::{
-    convert::Infallible,
     fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+    sync::{Arc, atomic::Ordering},
 };
 
 use tokio::{runtime::Handle, sync::oneshot};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::DropGuard;
 
-use convoke_core::{Budget, IdError, IdGenerator, SessionId, TaskReport, TaskRequest};
-use convoke_observability::call_isolated;
-use convoke_registry::{AgentRegistry, RunOptions, SlotUsage, Slots, TaskHandle, TeamError};
-use convoke_session::{Session, SessionLimits};
+use convoke_core::{IdError, SessionId, TaskReport, TaskRequest};
+use convoke_registry::{AgentRegistry, RunOptions, SlotUsage, TaskHandle, TeamError};
+use convoke_session::Session;
 
 use crate::{
-    SessionAdminError, TeamRuntimeBuilder, TelemetryFailures,
+    SessionAdminError, TeamRuntimeBuilder,
     attempt::{Prepared, task_id},
-    clock::Clock,
     parallel,
-    sessions::Sessions,
-    telemetry::Telemetry,
+    shared::Shared,
 };
 
 /// Runs tasks on the agents of a registry. Cloning shares it.
@@ -69,25 +61,6 @@ pub struct TeamRuntime {
     _alive: Arc<DropGuard>,
 }
 
-/// What the runtime and its tasks share.
-pub(crate) struct Shared {
-    pub(crate) registry: AgentRegistry,
-    pub(crate) slots: Slots,
-    pub(crate) sessions: Sessions,
-    pub(crate) telemetry: Telemetry,
-    pub(crate) telemetry_failures: TelemetryFailures,
-    pub(crate) ids: IdGenerator,
-    pub(crate) clock: Arc<Clock>,
-    pub(crate) default_task_timeout: Option<Duration>,
-    pub(crate) grace: Duration,
-    pub(crate) max_parallel_tasks: usize,
-    pub(crate) budget: Option<Budget>,
-    pub(crate) session_limits: SessionLimits,
-    /// Cancelled when the runtime ends.
-    pub(crate) root: CancellationToken,
-    pub(crate) detached: AtomicUsize,
-}
-
 /// What a runtime has under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -102,18 +75,6 @@ pub struct TeamStats {
     pub sessions: usize,
     /// The events that an observer or a sink did not take, late ones included.
     pub telemetry_errors: u64,
-}
-
-impl Shared {
-    /// Lets go of what may be the last copy, once the answer is given: what it holds is dropped with it, and the host's
-    /// observers and executors among that may panic.
-    pub(crate) fn release(self: Arc<Self>) {
-        call_isolated(|| -> Result<(), Infallible> {
-            drop(self);
-            Ok(())
-        })
-        .ok();
-    }
 }
 
 impl TeamRuntime {
