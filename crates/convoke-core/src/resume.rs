@@ -6,6 +6,15 @@ use serde_json::Value;
 /// What an executor needs to go on after a pause; the session keeps it, and gives it back once, with the answer.
 ///
 /// The version is the executor's own, so that a newer executor can tell an older token from its own.
+///
+/// ```
+/// use convoke_core::{ResumeToken, TaskOutcome};
+///
+/// let token = ResumeToken::new(1, "the fence is primed");
+/// let outcome = TaskOutcome::input_required("which colour?").with_resume(token.clone());
+/// assert_eq!(token.version(), 1);
+/// # let _ = outcome;
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResumeToken {

@@ -152,6 +152,25 @@ pub struct SlotUsage {
 
 /// A limit that leases share: each lease that is acquired through it takes one slot, together with its unit of capacity
 /// or not at all. Cloning shares the limit.
+///
+/// ```
+/// use convoke_core::AgentDescriptor;
+/// use convoke_registry::{AgentRegistry, FunctionExecutor, LeaseRequest};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let registry = AgentRegistry::new();
+/// let echo = FunctionExecutor::new(|request, _ctx| async move { Ok(request.input) });
+/// registry.add(AgentDescriptor::new("echo").with_max_concurrency(8), echo)?;
+///
+/// let slots = registry.slots(1);
+/// let lease = slots.acquire(LeaseRequest::new(&[])).await?;
+/// assert_eq!(slots.usage().taken, 1);
+/// drop(lease);
+/// assert_eq!(slots.usage().taken, 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Slots {
     pool: Arc<OwnedPool>,

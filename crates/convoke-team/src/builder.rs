@@ -37,6 +37,27 @@ pub enum BuildError {
 }
 
 /// Sets up a [`TeamRuntime`].
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use convoke_observability::MemorySink;
+/// use convoke_registry::AgentRegistry;
+/// use convoke_team::TeamRuntime;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), convoke_team::BuildError> {
+/// let events = MemorySink::new();
+/// let team = TeamRuntime::builder(AgentRegistry::new())
+///     .max_parallel_tasks(16)
+///     .default_task_timeout(Duration::from_secs(60))
+///     .on_event(|event| println!("{} {}", event.task, event.kind.as_str()))
+///     .event_sink(events.clone())
+///     .build()?;
+/// assert_eq!(team.stats().max_parallel_tasks, 16);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a builder does nothing until `build`"]
 pub struct TeamRuntimeBuilder {
     registry: AgentRegistry,

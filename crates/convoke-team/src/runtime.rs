@@ -144,6 +144,30 @@ impl TeamRuntime {
     /// Starts one task on its own, at once, and gives its handle.
     ///
     /// Dropping the handle does not stop the task; [`TaskHandle::cancel`] does, and so does the end of the runtime.
+    ///
+    /// ```
+    /// # use convoke_core::{AgentDescriptor, TaskRequest};
+    /// # use convoke_registry::{AgentRegistry, FunctionExecutor};
+    /// # use convoke_team::TeamRuntime;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let registry = AgentRegistry::new();
+    /// let copier = FunctionExecutor::new(|request, ctx| async move {
+    ///     ctx.emit("halfway");
+    ///     Ok(request.input)
+    /// });
+    /// registry.add(AgentDescriptor::new("copier"), copier)?;
+    /// let team = TeamRuntime::builder(registry).build()?;
+    ///
+    /// let mut handle = team.spawn(TaskRequest::new("a page"));
+    /// let mut updates = handle.updates().ok_or("taken already")?;
+    /// while let Some(update) = updates.next().await {
+    ///     println!("{}", update.text);
+    /// }
+    /// assert_eq!(handle.await?.text(), "a page");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn spawn(&self, request: TaskRequest) -> TaskHandle {
         self.spawn_with(request, RunOptions::new())
     }
@@ -174,6 +198,24 @@ impl TeamRuntime {
     /// admitted when it gets its agent and its slot; one that ends before, by its deadline or by a refusal, has attempt 0
     /// and leaves no record. One that fails never loses the others. Memory grows with the results, not with tasks that
     /// wait.
+    ///
+    /// ```
+    /// # use convoke_core::{AgentDescriptor, TaskRequest};
+    /// # use convoke_registry::{AgentRegistry, FunctionExecutor};
+    /// # use convoke_team::TeamRuntime;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let registry = AgentRegistry::new();
+    /// let echo = FunctionExecutor::new(|request, _ctx| async move { Ok(request.input) });
+    /// registry.add(AgentDescriptor::new("echo").with_max_concurrency(8), echo)?;
+    /// let team = TeamRuntime::builder(registry).max_parallel_tasks(2).build()?;
+    ///
+    /// let reports = team.run_parallel(["a", "b", "c"].map(TaskRequest::new)).await;
+    /// let texts: Result<Vec<_>, _> = reports.into_iter().map(|report| Ok(report?.text().to_owned())).collect();
+    /// assert_eq!(texts.map_err(|error: convoke_registry::TeamError| error)?, ["a", "b", "c"]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Cancel safety
     ///
