@@ -89,6 +89,13 @@ async fn one_that_looks_at_the_stop_only_at_its_start_is_found() {
 }
 
 #[tokio::test(start_paused = true)]
+#[should_panic(expected = "asked to stop before it began did not end within 1s")]
+async fn one_that_is_deaf_and_ends_in_its_own_time_is_found() {
+    let deaf = ScriptedExecutor::answering(|_| Step::reply("done").after_delay(Duration::from_secs(9)));
+    check(&deaf.with_capabilities(ExecutorCapabilities::default().with_cooperative_cancellation())).await;
+}
+
+#[tokio::test(start_paused = true)]
 #[should_panic(expected = "nobody asked it to")]
 async fn one_that_claims_to_be_stopped_is_found() {
     check(&ScriptedExecutor::answering(|_| Step::reply(TaskOutcome::cancelled()))).await;
