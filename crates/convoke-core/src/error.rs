@@ -93,7 +93,7 @@ impl ExecutorError {
         });
         let mut error = TaskError::new(self.code, message);
         if let Some(source) = self.source {
-            error = error.with_detail(chain(&*source));
+            error = error.with_detail(error_chain(&*source));
         }
         error
     }
@@ -125,8 +125,13 @@ fn mentions_budget(error: &(dyn Error + 'static)) -> bool {
         || error.source().is_some_and(mentions_budget)
 }
 
-/// An error and its sources, joined by `: `; a source whose text its parent already ends with is left out.
-fn chain(error: &dyn Error) -> String {
+/// An error and its sources in one line, joined by `: `; a source whose text its parent already ends with is left out.
+///
+/// ```
+/// let error = std::io::Error::other("disk is full");
+/// assert_eq!(convoke_core::error_chain(&error), "disk is full");
+/// ```
+pub fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(source) = next {

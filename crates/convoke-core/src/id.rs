@@ -92,13 +92,6 @@ macro_rules! ids {
                 Ok(Self(text))
             }
 
-            /// Keeps a text that this crate made and that is known to be an id.
-            #[allow(dead_code, reason = "only some of the ids are ever generated")]
-            pub(crate) fn from_generated(text: &str) -> Self {
-                debug_assert!(check($kind, text).is_ok());
-                Self(Arc::from(text))
-            }
-
             /// The id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -189,6 +182,20 @@ macro_rules! ids {
         }
     )*};
 }
+
+/// The ids that this crate makes itself, from texts that are known to be ids.
+macro_rules! generated {
+    ($($name:ident),*) => {$(
+        impl $name {
+            pub(crate) fn from_generated(text: &str) -> Self {
+                debug_assert!(Self::new(text).is_ok());
+                Self(Arc::from(text))
+            }
+        }
+    )*};
+}
+
+generated!(AgentId, MessageId, SessionId, TaskId);
 
 ids! {
     /// Names an agent within a registry.

@@ -46,7 +46,7 @@ pub use budget::{
 };
 pub use code::ErrorCode;
 pub use derived::{AttemptPart, derived_id};
-pub use error::{ExecutorError, TaskError};
+pub use error::{ExecutorError, TaskError, error_chain};
 pub use id::{
     AgentId, ArtifactId, CallId, IdError, IdProblem, MAX_ID_BYTES, MessageId, PlanId, SessionId, SkillId,
     StepId, TaskId,

@@ -40,7 +40,7 @@ pub use convoke_core::{
     IdGenerator, IdProblem, LedgerError, Message, MessageId, Metadata, NotCompleted, Pause, PlanId,
     RequestDefect, Reservation, Resume, ResumeToken, Role, SessionId, Skill, SkillId, SkillOrigin, StepId,
     TaskError, TaskId, TaskOutcome, TaskOutput, TaskReport, TaskRequest, TaskStatus, Timing, Units,
-    derived_id,
+    derived_id, error_chain,
 };
 #[cfg(feature = "team")]
 pub use convoke_observability as observability;

@@ -14,6 +14,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use release_review::{Exit, Progress, Published, Readiness, Review, is_hidden, visible};
 use serde_json::json;
 
+use convoke::error_chain;
+
 /// How often a line of a terminal moves.
 const TICK: Duration = Duration::from_millis(80);
 
@@ -102,7 +104,7 @@ impl Display {
 
     /// Shows why there is no report, and says what the program ends with.
     pub(crate) fn failed(&self, error: &dyn Error, exit: Exit) -> ExitCode {
-        let text = chain(error);
+        let text = error_chain(error);
         if matches!(self.0, Form::Json) {
             print_json(&json!({ "event": "failed", "error": text, "exit": exit.code() }).to_string());
         } else {
@@ -155,21 +157,6 @@ fn describe(progress: &Progress) -> String {
         Progress::NotBegun { reason, .. } => format!("not begun: {reason}"),
         _ => String::new(),
     }
-}
-
-/// An error and its sources, joined by `: `.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        let said = source.to_string();
-        if !text.ends_with(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        next = source.source();
-    }
-    text
 }
 
 /// An object as a line on standard output. Hidden characters stand in its strings alone, and are escaped there.
