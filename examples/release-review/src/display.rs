@@ -79,6 +79,7 @@ impl Display {
     pub(crate) fn published(&self, published: &Published) -> ExitCode {
         let Published { report, json, markdown } = published;
         let exit = Exit::of(report);
+        self.0.leave_lines();
         if matches!(self.0, Form::Json) {
             let outcome = json!({
                 "event": "published",
@@ -105,6 +106,7 @@ impl Display {
     /// Shows why there is no report, and says what the program ends with.
     pub(crate) fn failed(&self, error: &dyn Error, exit: Exit) -> ExitCode {
         let text = error_chain(error);
+        self.0.leave_lines();
         if matches!(self.0, Form::Json) {
             print_json(&json!({ "event": "failed", "error": text, "exit": exit.code() }).to_string());
         } else {
@@ -115,6 +117,15 @@ impl Display {
 }
 
 impl Form {
+    /// Goes on below the lines of the agents, at whose end the terminal stands.
+    fn leave_lines(&self) {
+        if let Self::Terminal { by_agent, .. } = self
+            && !by_agent.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        {
+            note("");
+        }
+    }
+
     fn show(&self, progress: &Progress) {
         match self {
             Self::Json => {
