@@ -72,7 +72,7 @@ pub fn is_taken<E>(call: impl FnOnce() -> Result<(), E>) -> bool {
 
 /// Drops what may have a destructor of others, which may panic; what that throws is leaked, so that it cannot panic in
 /// turn.
-pub(crate) fn drop_isolated<T>(value: T) {
+pub fn drop_isolated<T>(value: T) {
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
         mem::forget(second);
     }

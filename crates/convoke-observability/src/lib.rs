@@ -1,12 +1,12 @@
 //! Events: one envelope for what every runtime of Convoke tells, and the sinks that take it.
 //!
 //! A runtime turns what happens into an [`Event`]: ids, states, counts, durations, and text that the SDK wrote. It
-//! hands each event to one [`EventSink`] through [`publish_isolated`], so that a sink that fails or panics costs the
+//! hands each event to one [`EventSink`] through [`is_taken`], so that a sink that fails or panics costs the
 //! work nothing and is counted. A sink that may block belongs behind a [`BoundedAsyncSink`]; several sinks become one in
 //! a [`FanOutSink`]. An event, and its [`EventId`], is made only where a sink exists.
 //!
 //! ```
-//! use convoke_observability::{Event, EventIds, MemorySink, publish_isolated};
+//! use convoke_observability::{Event, EventIds, EventSink as _, MemorySink, is_taken};
 //!
 //! let memory = MemorySink::new();
 //! let ids = EventIds::new("runtime-1");
@@ -15,7 +15,7 @@
 //!     .with_status("working")
 //!     .with_attempt(1)
 //!     .with_attribute("waiting", 3_u32);
-//! assert!(publish_isolated(&memory, &started).is_ok());
+//! assert!(is_taken(|| memory.publish(&started)));
 //!
 //! assert_eq!(
 //!     serde_json::to_string(&memory.events()).unwrap(),
@@ -68,7 +68,7 @@ pub use broadcast::{BroadcastSink, Subscription};
 pub use event::Event;
 pub use event_id::{EventId, EventIds};
 pub use fan_out::FanOutSink;
-pub use isolation::{Failure, call_isolated, is_taken, panic_detail, publish_isolated};
+pub use isolation::{Failure, call_isolated, drop_isolated, is_taken, panic_detail, publish_isolated};
 pub use json_lines::{JsonLinesBuilder, JsonLinesSink};
 pub use memory::MemorySink;
 pub use sink::EventSink;

@@ -115,16 +115,19 @@ impl Prepared {
     }
 
     /// What agent the request asks for. The answer to a pause goes to the agent that paused.
-    pub(crate) fn with_lease_request<T>(&self, call: impl FnOnce(LeaseRequest<'_>) -> T) -> T {
-        let paused_at = self.request.resume.as_ref().and_then(|_| {
-            let session = self.shared.sessions.get(self.subject.session.as_str())?;
-            session.snapshot().task(&self.subject.task)?.agent.clone()
-        });
+    pub(crate) fn wanted<'a>(&'a self, paused_at: Option<&'a AgentId>) -> LeaseRequest<'a> {
         let wanted = LeaseRequest::from(&self.request);
-        match &paused_at {
-            Some(agent) => call(wanted.preferring(agent)),
-            None => call(wanted),
+        match paused_at {
+            Some(agent) => wanted.preferring(agent),
+            None => wanted,
         }
+    }
+
+    /// Who paused the task that the request answers, as its record says before the admission.
+    pub(crate) fn paused_at(&self) -> Option<AgentId> {
+        self.request.resume.as_ref()?;
+        let session = self.shared.sessions.get(self.subject.session.as_str())?;
+        session.snapshot().task(&self.subject.task)?.agent.clone()
     }
 
     /// What the request itself refuses, before anything is touched.
@@ -194,14 +197,10 @@ impl Prepared {
         }
         let lease = {
             let paused_at = admission.required_agent();
-            let mut wanted = LeaseRequest::from(&self.request);
-            if let Some(agent) = &paused_at {
-                wanted = wanted.preferring(agent);
-            }
             tokio::select! {
                 biased;
                 cause = self.stopped() => Err(Conclusion::of_stop(cause, "while it waited for an agent")),
-                lease = self.shared.slots.acquire(wanted) => {
+                lease = self.shared.slots.acquire(self.wanted(paused_at.as_ref())) => {
                     lease.map_err(|refusal| Conclusion::of_error(refusal.into()))
                 }
             }

@@ -1,7 +1,6 @@
 //! The task on which an executor runs, from its call to the moment at which it has really ended.
 
 use std::{
-    convert::Infallible,
     panic::AssertUnwindSafe,
     sync::{Arc, atomic::Ordering},
 };
@@ -11,7 +10,7 @@ use tokio::{sync::oneshot, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use convoke_core::{ErrorCode, ExecutorError, TaskError, TaskOutcome, TaskRequest};
-use convoke_observability::{call_isolated, panic_detail};
+use convoke_observability::{drop_isolated, panic_detail};
 use convoke_registry::{AgentExecutor, ExecutionContext, Lease};
 use convoke_session::Session;
 
@@ -60,12 +59,8 @@ impl Execution {
         let decided = after.ending.end();
         let at = Instant::now();
         // Before anybody can see the end, so that a follow-up finds the place free. The lease may hold the last copy of a
-        // removed agent's executor, whose destructor is the host's code.
-        // A panic of it has nowhere to go.
-        let _ = call_isolated(|| -> Result<(), Infallible> {
-            drop(lease);
-            Ok(())
-        });
+        // removed agent's executor, whose destructor is the host's code: a panic of it has nowhere to go.
+        drop_isolated(lease);
         match decided {
             End::Ended(asked_to_stop) => {
                 // Fails where the driver is gone, which is where the tokio runtime ends.

@@ -179,7 +179,8 @@ impl Batch {
             return;
         }
         let deadline = prepared.deadline;
-        match prepared.with_lease_request(|wanted| self.leases.request(index, wanted)) {
+        let paused_at = prepared.paused_at();
+        match self.leases.request(index, prepared.wanted(paused_at.as_ref())) {
             Ok(Some(lease)) => self.start(index, lease),
             Ok(None) => self.deadlines.extend(deadline.map(|at| (at, index))),
             Err(refusal) => self.end_waiting(index, Conclusion::of_error(refusal.into())),

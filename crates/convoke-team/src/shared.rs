@@ -1,7 +1,6 @@
 //! What a runtime and the tasks that it owns share.
 
 use std::{
-    convert::Infallible,
     sync::{Arc, atomic::AtomicUsize},
     time::Duration,
 };
@@ -9,7 +8,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 
 use convoke_core::{Budget, IdGenerator};
-use convoke_observability::call_isolated;
+use convoke_observability::drop_isolated;
 use convoke_registry::{AgentRegistry, Slots};
 use convoke_session::SessionLimits;
 
@@ -38,10 +37,6 @@ impl Shared {
     /// Lets go of what may be the last copy, once the answer is given: what it holds is dropped with it, and the host's
     /// observers and executors among that may panic.
     pub(crate) fn release(self: Arc<Self>) {
-        call_isolated(|| -> Result<(), Infallible> {
-            drop(self);
-            Ok(())
-        })
-        .ok();
+        drop_isolated(self);
     }
 }

@@ -9,7 +9,7 @@ use super::{
     End, Shared,
     queue::{Handed, Next},
 };
-use crate::{AnySink, Event, is_taken, isolation::drop_isolated, publish_isolated};
+use crate::{AnySink, Event, drop_isolated, is_taken, publish_isolated};
 
 /// Hands events to `sink` until the queue is closed and empty, then lets go of the sink.
 pub(super) fn run(shared: &Shared, sink: AnySink) {

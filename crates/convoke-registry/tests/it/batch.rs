@@ -115,3 +115,18 @@ async fn waits_of_a_batch_stand_in_the_same_line_as_others() {
     drop(before.await.unwrap());
     assert!(dropped_after(1, batch.next()).await.unwrap().1.is_ok());
 }
+
+#[tokio::test]
+async fn a_second_request_under_an_index_takes_the_place_of_the_first() {
+    let registry = registry(&[("a", &[], 1)]);
+    let slots = registry.slots(8);
+    let held = now(&registry, LeaseRequest::new(&[])).unwrap();
+    let mut batch = slots.batch();
+    for _ in 0..2 {
+        assert!(batch.request(7, LeaseRequest::new(&[])).unwrap().is_none());
+    }
+    assert_eq!(slots.usage().waiting, 1);
+    drop(batch);
+    assert_eq!(slots.usage().waiting, 0);
+    drop(held);
+}

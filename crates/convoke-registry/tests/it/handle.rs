@@ -24,7 +24,9 @@ async fn a_handle_is_a_future_of_the_answer() {
 #[tokio::test]
 async fn a_driver_that_is_dropped_tells_that_the_task_was_lost() {
     let (handle, driver) = handle();
+    driver.set_status(TaskStatus::Working);
     drop(driver);
+    assert_eq!(handle.status(), TaskStatus::Failed);
     let lost = handle.await.unwrap_err();
     assert_eq!(
         lost.to_string(),

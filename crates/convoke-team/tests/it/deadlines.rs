@@ -69,6 +69,20 @@ async fn a_timeout_longer_than_the_clock_can_say_is_none_and_not_the_default() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_deadline_further_away_than_a_timer_can_say_is_none() {
+    // The latest moment that the clock has, found bit by bit.
+    let mut farthest = Instant::now();
+    let seconds = (0..63).rev().map(|bit| Duration::from_secs(1 << bit));
+    for step in seconds.chain((0..30).rev().map(|bit| Duration::from_nanos(1 << bit))) {
+        farthest = farthest.checked_add(step).unwrap_or(farthest);
+    }
+    let house = House::of(1, ScriptedExecutor::new([Step::reply("done").after_delay(ms(100))]));
+    let options = RunOptions::new().with_deadline(farthest);
+    let report = house.team.run_with(TaskRequest::new("x"), options).await.unwrap();
+    assert_end(&report, TaskStatus::Completed, None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn waiting_and_execution_share_the_time() {
     let house = obedient(None);
     let busy = house.registry.acquire(LeaseRequest::new(&[])).await.unwrap();
