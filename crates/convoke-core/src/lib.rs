@@ -13,7 +13,8 @@
 //! assert_eq!(outcome.output().text, "two typos in line 3");
 //! ```
 //!
-//! This crate spawns nothing, does no I/O, reads no clock and holds no registry; it depends on no runtime.
+//! This crate spawns nothing, does no I/O, reads no clock and holds no registry. Of tokio it takes the type of a moment
+//! and the cancellation token, and no runtime.
 //!
 //! | where | what |
 //! |---|---|
@@ -23,6 +24,7 @@
 //! | `status`, `code`, `error` | the state machine of a task, the error codes, the errors |
 //! | `message`, `artifact` | what is said and what is kept |
 //! | `budget` | counters that are reserved before they are spent |
+//! | `scope` | what work inherits from the work that asked for it |
 
 mod agent;
 mod artifact;
@@ -37,6 +39,7 @@ mod outcome;
 mod report;
 mod request;
 mod resume;
+mod scope;
 mod status;
 
 pub use agent::{AgentDescriptor, Metadata, Skill, SkillOrigin};
@@ -57,4 +60,5 @@ pub use outcome::{TaskOutcome, TaskOutput};
 pub use report::{NotCompleted, Pause, TaskReport, Timing};
 pub use request::{CapacityPolicy, RequestDefect, Resume, TaskRequest};
 pub use resume::ResumeToken;
+pub use scope::{Extension, InScope, Lineage, Scope};
 pub use status::TaskStatus;

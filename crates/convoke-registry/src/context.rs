@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use convoke_core::{AgentId, Budget, TaskId, TaskReport};
+use convoke_core::{AgentId, Budget, Lineage, Scope, TaskId, TaskReport};
 use convoke_session::SessionHandle;
 
 use crate::{Progress, TaskDriver, progress::ProgressSender};
@@ -16,11 +16,9 @@ use crate::{Progress, TaskDriver, progress::ProgressSender};
 #[derive(Clone)]
 pub struct ExecutionContext {
     session: SessionHandle,
-    cancellation: CancellationToken,
-    deadline: Option<Instant>,
+    scope: Scope,
     agent: AgentId,
     previous: Option<Arc<TaskReport>>,
-    budget: Option<Budget>,
     progress: Option<Arc<ProgressSender>>,
 }
 
@@ -46,28 +44,22 @@ impl ExecutionContext {
     /// # }
     /// ```
     pub fn new(agent: AgentId, session: SessionHandle) -> Self {
-        Self {
-            session,
-            cancellation: CancellationToken::new(),
-            deadline: None,
-            agent,
-            previous: None,
-            budget: None,
-            progress: None,
-        }
+        let attempt = Lineage::new(session.session_id().clone(), session.task().clone(), session.attempt());
+        let scope = Scope::root().of(attempt.by(agent.clone()));
+        Self { session, scope, agent, previous: None, progress: None }
     }
 
     /// Sets the token that asks the work to stop.
     #[must_use]
     pub fn with_cancellation(mut self, token: CancellationToken) -> Self {
-        self.cancellation = token;
+        self.scope = self.scope.with_cancellation(token);
         self
     }
 
     /// Sets when the work is asked to stop.
     #[must_use]
     pub fn with_deadline(mut self, deadline: impl Into<Option<Instant>>) -> Self {
-        self.deadline = deadline.into();
+        self.scope = self.scope.with_deadline(deadline);
         self
     }
 
@@ -81,7 +73,14 @@ impl ExecutionContext {
     /// Sets what the work may spend.
     #[must_use]
     pub fn with_budget(mut self, budget: impl Into<Option<Budget>>) -> Self {
-        self.budget = budget.into();
+        self.scope = self.scope.with_budget(budget);
+        self
+    }
+
+    /// Sets what nested work inherits, and with it the token, the deadline and the budget.
+    #[must_use]
+    pub fn with_scope(mut self, scope: Scope) -> Self {
+        self.scope = scope;
         self
     }
 
@@ -99,22 +98,22 @@ impl ExecutionContext {
 
     /// Signalled when the work is to stop: the caller gave up, or the deadline has passed.
     pub fn cancellation(&self) -> &CancellationToken {
-        &self.cancellation
+        self.scope.cancellation()
     }
 
     /// Whether the work is to stop.
     pub fn is_cancelled(&self) -> bool {
-        self.cancellation.is_cancelled()
+        self.cancellation().is_cancelled()
     }
 
     /// When the work is asked to stop, on tokio's clock; `None` means never.
     pub fn deadline(&self) -> Option<Instant> {
-        self.deadline
+        self.scope.deadline()
     }
 
     /// How long until the work is asked to stop; zero from then on, `None` where there is no deadline.
     pub fn remaining_time(&self) -> Option<Duration> {
-        Some(self.deadline?.saturating_duration_since(Instant::now()))
+        Some(self.deadline()?.saturating_duration_since(Instant::now()))
     }
 
     /// The agent that this work is done as.
@@ -139,7 +138,12 @@ impl ExecutionContext {
 
     /// What the work may spend; `None` where the host set no budget.
     pub fn budget(&self) -> Option<&Budget> {
-        self.budget.as_ref()
+        self.scope.budget()
+    }
+
+    /// Whose work this is, and what nested work inherits.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
     }
 
     /// Says how far the work is. Costs nothing where nobody listens; never waits.
@@ -156,7 +160,7 @@ impl fmt::Debug for ExecutionContext {
             .field("agent", &self.agent)
             .field("task", self.task())
             .field("attempt", &self.attempt())
-            .field("deadline", &self.deadline)
+            .field("deadline", &self.deadline())
             .finish_non_exhaustive()
     }
 }

@@ -20,5 +20,6 @@ mod ledger;
 mod outcome;
 mod report;
 mod request;
+mod scope;
 mod status;
 mod values;
