@@ -4,8 +4,9 @@
 //!
 //! **Rules.** A lease (a unit of one agent's capacity) and a slot (a unit of one pool's limit) are granted together, so
 //! that whoever waits holds neither. A freed unit goes to the oldest ticket that it can serve, across all
-//! requirements. The machine is *settled* after each call: no ticket waits that could be granted, and none waits whose
-//! agents are gone or unavailable. That is why a new request that can be granted at once overtakes nobody.
+//! requirements. A task lends its slot to what it awaits. The machine is *settled* after each call: no ticket waits that
+//! could be granted, none whose agents are gone or unavailable, and none that could never end. That is why a new request
+//! that can be granted at once overtakes nobody.
 //!
 //! **How it stays fast.** A [`Demand`](demand::Demand) keeps the agents that meet one requirement and have a free unit,
 //! best first. Tickets for the same demand (or the same preferred agent) and pool wait in one queue; a pool lists the
@@ -13,40 +14,50 @@
 //! and such a queue. A grant takes the first of the first. Granting or releasing a unit of an agent touches the demands
 //! that this agent meets, never the other agents.
 //!
-//! **Where.** Here: what callers call, granting and releasing. `requirements`: from a request's skills to its demand.
-//! `waiting`: tickets and queues. `demand`, `pool`, `load`: the data.
+//! **Where.** Here: what callers call, granting and releasing. `claim`: one request, from before it waits until it gives
+//! everything back. `requirements`: from a request's skills to its demand. `waiting`: tickets and queues. `lending`: who
+//! awaits whom, and the slots that go with it. `wait_graph`: the waits that could never end. `agent`, `demand`, `pool`,
+//! `load`: the data.
 //!
 //! **Invariants.** `free + leased = max` for each agent, `taken ≤ limit` for each pool; every ticket stands in exactly
-//! one queue; a queue is listed as ready iff its place has a free unit.
+//! one queue of its own limit, and in one of the slot that is lent to it, if one is; a queue is listed as ready iff its
+//! place has a free unit.
 
+mod agent;
+mod claim;
 mod demand;
+mod lending;
 mod load;
 mod pool;
 mod refusal;
 mod requirements;
 #[cfg(test)]
 mod tests;
+mod wait_graph;
 mod waiting;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use demand::{Candidate, Demands};
+use agent::Agent;
+use claim::{Claim, Holding, Standing};
+use demand::Demands;
+use lending::Wait;
 use load::Load;
 use pool::{Age, Place, Pool, Queue};
-
-use convoke_core::{AgentId, CapacityPolicy, SkillId};
-pub use refusal::Refusal;
+pub use refusal::{Refusal, WaitStep};
 use slotmap::{SlotMap, new_key_type};
+
+use convoke_core::{AgentId, CapacityPolicy, SkillId, TaskId};
 
 new_key_type! {
     /// A registered agent.
     pub(crate) struct AgentKey;
-    /// A granted lease with its slot.
-    pub(crate) struct LeaseKey;
+    /// A request, from before it waits until it gives back what it was granted.
+    pub(crate) struct ClaimKey;
     /// A limit that leases share.
     pub(crate) struct PoolKey;
-    /// A request that waits.
-    pub(crate) struct TicketKey;
+    /// Somebody who awaits others.
+    pub(crate) struct WaitKey;
     struct DemandKey;
     struct QueueKey;
 }
@@ -63,71 +74,45 @@ pub enum Availability {
     Offline,
 }
 
-/// What a request asks for.
+/// A request for capacity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask<'a> {
-    pub(crate) skills: &'a [SkillId],
-    pub(crate) preferred: Option<&'a AgentId>,
-    pub(crate) policy: CapacityPolicy,
+    pub(crate) want: Want<'a>,
     pub(crate) pool: PoolKey,
+    /// Whose it is.
+    pub(crate) task: Option<&'a TaskId>,
+    /// The claim that it has already.
+    pub(crate) claim: Option<ClaimKey>,
+    /// The wait in which it is awaited.
+    pub(crate) awaited_in: Option<WaitKey>,
+}
+
+/// What is asked for, with a slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Want<'a> {
+    /// A unit of an agent.
+    Agent { skills: &'a [SkillId], preferred: Option<&'a AgentId>, policy: CapacityPolicy },
+    /// Nothing but the slot.
+    Slot,
 }
 
 /// What a request gets at once.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    Granted(LeaseKey, AgentKey),
-    Queued(TicketKey),
+    Granted(ClaimKey, Option<AgentKey>),
+    Queued(ClaimKey),
 }
 
 /// What a call brings about for those who wait.
 #[derive(Debug)]
 pub(crate) enum Effect<W> {
-    Granted { waiter: W, lease: LeaseKey, agent: AgentKey },
+    Granted { waiter: W, claim: ClaimKey, agent: Option<AgentKey> },
     Refused { waiter: W, refusal: Refusal },
 }
 
-#[derive(Debug)]
-struct Agent {
-    id: AgentId,
-    skills: HashSet<SkillId>,
-    max: u32,
-    active: u32,
-    detached: u32,
-    availability: Availability,
-    /// The demands in use that it meets.
-    demands: Vec<DemandKey>,
-    /// Who waits for it by name.
-    queues: Vec<QueueKey>,
-}
-
-impl Agent {
-    fn is_available(&self) -> bool {
-        self.availability == Availability::Available
-    }
-
-    fn free(&self, key: AgentKey) -> Option<Load> {
-        let free = self.is_available() && self.active < self.max;
-        free.then(|| Load { active: self.active, max: self.max, id: self.id.clone(), key })
-    }
-
-    fn candidate(&self, key: AgentKey) -> Candidate<'_> {
-        Candidate { key, skills: &self.skills, available: self.is_available(), free: self.free(key) }
-    }
-}
-
-#[derive(Debug)]
-struct Lease {
-    agent: AgentKey,
-    pool: PoolKey,
-    detached: bool,
-}
-
-#[derive(Debug)]
-struct Ticket<W> {
-    age: Age,
-    queue: QueueKey,
-    waiter: W,
-}
+/// A free unit of an agent, or what stands for one where nobody's is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Unit(Option<AgentKey>);
 
 /// What one agent has under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,11 +137,13 @@ pub(crate) struct Dispatch<W> {
     by_id: HashMap<AgentId, AgentKey>,
     demands: Demands,
     queues: SlotMap<QueueKey, Queue>,
+    /// The queues of those who want nothing but a slot.
+    slot_queues: Vec<QueueKey>,
     pools: SlotMap<PoolKey, Pool>,
     /// The pools with a free slot and a queue that is ready, by the age of their first ticket.
     open: BTreeSet<(Age, PoolKey)>,
-    leases: SlotMap<LeaseKey, Lease>,
-    tickets: SlotMap<TicketKey, Ticket<W>>,
+    claims: SlotMap<ClaimKey, Claim<W>>,
+    waits: SlotMap<WaitKey, Wait>,
     next_age: Age,
     effects: Vec<Effect<W>>,
 }
@@ -168,10 +155,11 @@ impl<W> Dispatch<W> {
             by_id: HashMap::new(),
             demands: Demands::default(),
             queues: SlotMap::with_key(),
+            slot_queues: Vec::new(),
             pools: SlotMap::with_key(),
             open: BTreeSet::new(),
-            leases: SlotMap::with_key(),
-            tickets: SlotMap::with_key(),
+            claims: SlotMap::with_key(),
+            waits: SlotMap::with_key(),
             next_age: 0,
             effects: Vec::new(),
         }
@@ -187,16 +175,7 @@ impl<W> Dispatch<W> {
         if self.by_id.contains_key(&id) {
             return None;
         }
-        let key = self.agents.insert(Agent {
-            id: id.clone(),
-            skills,
-            max,
-            active: 0,
-            detached: 0,
-            availability: Availability::Available,
-            demands: Vec::new(),
-            queues: Vec::new(),
-        });
+        let key = self.agents.insert(Agent::new(id.clone(), skills, max));
         self.by_id.insert(id, key);
         if let Some(agent) = self.agents.get_mut(key) {
             agent.demands = self.demands.add_agent(&agent.candidate(key));
@@ -227,6 +206,8 @@ impl<W> Dispatch<W> {
                 self.list(queue);
             }
         }
+        self.refuse_endless();
+        self.grant();
         true
     }
 
@@ -256,12 +237,15 @@ impl<W> Dispatch<W> {
             }
         }
         self.reload(key, load.as_ref());
+        if !is {
+            self.refuse_endless();
+        }
         self.grant();
     }
 
     /// Makes a limit of `limit` slots.
     pub(crate) fn open_pool(&mut self, limit: usize) -> PoolKey {
-        self.pools.insert(Pool::new(limit))
+        self.pools.insert(Pool::new(limit, None))
     }
 
     /// Takes away a pool that nobody waits for; leases from it go on and are released like any other.
@@ -271,60 +255,126 @@ impl<W> Dispatch<W> {
         }
     }
 
-    /// Grants, queues or refuses a request; `waiter` is kept if it is queued.
-    pub(crate) fn request(&mut self, ask: Ask<'_>, waiter: impl FnOnce() -> W) -> Result<Decision, Refusal> {
-        let place = self.place(ask)?;
-        let best = self.best(place);
-        let slot = self.pools.get(ask.pool).is_some_and(|pool| pool.taken < pool.limit);
-        if let (Some(agent), true) = (best, slot) {
-            return Ok(Decision::Granted(self.lease(agent, ask.pool), agent));
-        }
-        if best.is_none() && ask.policy == CapacityPolicy::Reject {
-            return Err(Refusal::CapacityExhausted { agent: ask.preferred.cloned() });
-        }
-        Ok(Decision::Queued(self.enqueue(place, ask, waiter())))
+    /// Makes a claim that is not in line yet, so that it can be awaited before it is.
+    pub(crate) fn claim(&mut self, task: Option<TaskId>, pool: PoolKey) -> ClaimKey {
+        self.claims.insert(Claim::coming(task, pool))
     }
 
-    /// Ends a wait; `None` if it is over already.
-    pub(crate) fn withdraw(&mut self, ticket: TicketKey) -> Option<W> {
-        let waiter = self.unqueue(ticket)?;
+    /// Grants, queues or refuses a request; `waiter` is kept if it is queued. A refused one leaves nothing of its own
+    /// behind; a claim that it had already stays its owner's.
+    pub(crate) fn request(&mut self, ask: Ask<'_>, waiter: impl FnOnce() -> W) -> Result<Decision, Refusal> {
+        let place = self.place(ask.want)?;
+        let unit = self.best(place);
+        let policy = match ask.want {
+            Want::Agent { policy, .. } => policy,
+            Want::Slot => CapacityPolicy::Wait,
+        };
+        if unit.is_none() && policy == CapacityPolicy::Reject {
+            return Err(self.exhausted(place));
+        }
+        let key = match ask.claim {
+            Some(key) if self.claims.contains_key(key) => key,
+            _ => self.claim(ask.task.cloned(), ask.pool),
+        };
+        if let Some(wait) = ask.awaited_in {
+            self.link(wait, key);
+        }
+        if let (Some(unit), Some(slot)) = (unit, self.free_slot(key)) {
+            self.hold(key, unit, slot);
+            return Ok(Decision::Granted(key, unit.0));
+        }
+        self.enqueue(key, place, policy, waiter());
+        match self.endless_wait(key) {
+            None => Ok(Decision::Queued(key)),
+            Some(path) => {
+                self.unqueue(key);
+                if ask.claim.is_none() {
+                    self.forget(key);
+                }
+                Err(Refusal::WaitCycle { path })
+            }
+        }
+    }
+
+    /// Ends a wait, or takes away a claim that is not in line yet; `None` if there is no wait to end.
+    pub(crate) fn withdraw(&mut self, key: ClaimKey) -> Option<W> {
+        if self.claims.get(key)?.holding().is_some() {
+            return None;
+        }
+        let waiter = self.unqueue(key);
+        self.forget(key);
         self.grant();
-        Some(waiter)
+        waiter
     }
 
     /// Gives a unit and its slot back.
-    pub(crate) fn release(&mut self, lease: LeaseKey) {
-        let Some(lease) = self.leases.remove(lease) else { return };
-        if let Some(agent) = self.agents.get_mut(lease.agent) {
-            let load = agent.free(lease.agent);
+    pub(crate) fn release(&mut self, key: ClaimKey) {
+        let Some(holding) = self.claims.get(key).and_then(Claim::holding) else { return };
+        let lends = self.claims.get(key).and_then(|claim| claim.lends);
+        self.forget(key);
+        if let Some(agent_key) = holding.agent
+            && let Some(agent) = self.agents.get_mut(agent_key)
+        {
+            let load = agent.free(agent_key);
             agent.active -= 1;
-            agent.detached -= u32::from(lease.detached);
-            self.reload(lease.agent, load.as_ref());
+            agent.detached -= u32::from(holding.detached);
+            self.reload(agent_key, load.as_ref());
         }
-        self.take_slot(lease.pool, |taken| taken.saturating_sub(1));
+        self.give_back(holding.slot, lends);
         self.grant();
     }
 
-    /// Marks a lease as held by work that nobody waits for any more.
-    pub(crate) fn detach(&mut self, lease: LeaseKey) {
-        if let Some(lease) = self.leases.get_mut(lease)
-            && let Some(agent) = self.agents.get_mut(lease.agent)
-            && !std::mem::replace(&mut lease.detached, true)
-        {
+    /// Marks a lease as held by work that nobody waits for any more. A slot that it was lent goes back to the lender; its
+    /// own it keeps.
+    pub(crate) fn detach(&mut self, key: ClaimKey) {
+        let Some(holding) = self.claims.get_mut(key).and_then(Claim::holding_mut) else { return };
+        if std::mem::replace(&mut holding.detached, true) {
+            return;
+        }
+        let lent = holding.slot.filter(|&slot| self.pools.get(slot).is_some_and(Pool::is_lent));
+        if lent.is_some() {
+            holding.slot = None;
+        }
+        if let Some(agent) = holding.agent.and_then(|agent| self.agents.get_mut(agent)) {
             agent.detached += 1;
         }
+        self.close_waits(key);
+        if let Some(slot) = lent {
+            self.free_up(slot);
+        }
+        self.grant();
+    }
+
+    /// Gives back the slot of detached work, and its unit if `with_unit`.
+    pub(crate) fn forfeit(&mut self, key: ClaimKey, with_unit: bool) {
+        if with_unit {
+            self.release(key);
+            return;
+        }
+        let Some(claim) = self.claims.get_mut(key) else { return };
+        let lends = claim.lends.take();
+        let slot = claim.holding_mut().and_then(|holding| holding.slot.take());
+        self.give_back(slot, lends);
+        self.grant();
+    }
+
+    /// The agent that a claim holds a unit of.
+    pub(crate) fn agent_of(&self, key: ClaimKey) -> Option<AgentKey> {
+        self.claims.get(key)?.holding()?.agent
     }
 
     pub(crate) fn agent_load(&self, key: AgentKey) -> Option<AgentLoad> {
         let agent = self.agents.get(key)?;
         let by_skills = agent.demands.iter().filter_map(|&demand| self.demands.get(demand));
         let queues = by_skills.flat_map(|demand| &demand.queues).chain(&agent.queues);
+        let is_own = |queue: &&Queue| self.pools.get(queue.pool).is_some_and(|pool| !pool.is_lent());
         Some(AgentLoad {
             availability: agent.availability,
             active: agent.active,
             detached: agent.detached,
             waiting: queues
                 .filter_map(|&queue| self.queues.get(queue))
+                .filter(is_own)
                 .map(|queue| queue.tickets.len())
                 .sum(),
         })
@@ -338,16 +388,17 @@ impl<W> Dispatch<W> {
     }
 
     /// Where a request belongs, or why it belongs nowhere. The order of the checks is part of the contract.
-    fn place(&mut self, ask: Ask<'_>) -> Result<Place, Refusal> {
-        let Some(id) = ask.preferred else {
-            let demand = self.demand(ask.skills);
+    fn place(&mut self, want: Want<'_>) -> Result<Place, Refusal> {
+        let Want::Agent { skills, preferred, .. } = want else { return Ok(Place::Slot) };
+        let Some(id) = preferred else {
+            let demand = self.demand(skills);
             return self.refusal(demand).map_or(Ok(Place::Demand(demand)), Err);
         };
         let not_found = || Refusal::AgentNotFound { agent: id.clone() };
         let key = self.find(id.as_str()).ok_or_else(not_found)?;
         let agent = self.agents.get(key).ok_or_else(not_found)?;
-        if !ask.skills.iter().all(|skill| agent.skills.contains(skill)) {
-            Err(Refusal::CapabilityNotFound { agent: Some(id.clone()), skills: ask.skills.to_vec() })
+        if !skills.iter().all(|skill| agent.skills.contains(skill)) {
+            Err(Refusal::CapabilityNotFound { agent: Some(id.clone()), skills: skills.to_vec() })
         } else if agent.is_available() {
             Ok(Place::Agent(key))
         } else {
@@ -355,26 +406,43 @@ impl<W> Dispatch<W> {
         }
     }
 
-    /// The agent that a place prefers among those with a free unit.
-    fn best(&self, place: Place) -> Option<AgentKey> {
+    /// The unit that a place prefers among the free ones.
+    fn best(&self, place: Place) -> Option<Unit> {
         match place {
-            Place::Demand(demand) => self.demands.get(demand)?.free.first().map(|load| load.key),
-            Place::Agent(agent) => self.agents.get(agent)?.free(agent).map(|load| load.key),
+            Place::Demand(demand) => self.demands.get(demand)?.free.first().map(|load| Unit(Some(load.key))),
+            Place::Agent(agent) => self.agents.get(agent)?.free(agent).map(|_| Unit(Some(agent))),
+            Place::Slot => Some(Unit(None)),
         }
     }
 
-    fn lease(&mut self, key: AgentKey, pool: PoolKey) -> LeaseKey {
-        if let Some(agent) = self.agents.get_mut(key) {
-            let load = agent.free(key);
+    fn exhausted(&self, place: Place) -> Refusal {
+        let agent = match place {
+            Place::Agent(agent) => self.agents.get(agent).map(|agent| agent.id.clone()),
+            Place::Demand(_) | Place::Slot => None,
+        };
+        Refusal::CapacityExhausted { agent }
+    }
+
+    /// Gives a unit and a slot, both free, to a claim.
+    fn hold(&mut self, key: ClaimKey, unit: Unit, slot: PoolKey) {
+        if let Some(agent_key) = unit.0
+            && let Some(agent) = self.agents.get_mut(agent_key)
+        {
+            let load = agent.free(agent_key);
             agent.active += 1;
-            self.reload(key, load.as_ref());
+            self.reload(agent_key, load.as_ref());
         }
-        self.take_slot(pool, |taken| taken + 1);
-        self.leases.insert(Lease { agent: key, pool, detached: false })
+        self.change_pool(slot, |pool| {
+            pool.taken += 1;
+            pool.taker = Some(key);
+        });
+        if let Some(claim) = self.claims.get_mut(key) {
+            claim.standing = Standing::Holding(Holding { agent: unit.0, slot: Some(slot), detached: false });
+        }
     }
 
-    fn take_slot(&mut self, key: PoolKey, change: impl FnOnce(usize) -> usize) {
-        self.change_pool(key, |pool| pool.taken = change(pool.taken));
+    fn free_up(&mut self, slot: PoolKey) {
+        self.change_pool(slot, |pool| pool.taken = pool.taken.saturating_sub(1));
     }
 
     /// Changes a pool and keeps its place in `open` right.
@@ -412,16 +480,17 @@ impl<W> Dispatch<W> {
 
     /// Grants until no ticket is left that an agent and a slot could serve: the oldest of the oldest first.
     fn grant(&mut self) {
-        while let Some(&(_, pool_key)) = self.open.first() {
-            let Some(pool) = self.pools.get(pool_key) else { return };
-            let Some(&(_, queue)) = pool.ready.first() else { return };
+        while let Some(&(_, pool)) = self.open.first() {
+            let Some(&(_, queue)) = self.pools.get(pool).and_then(|pool| pool.ready.first()) else { return };
             let Some(queue) = self.queues.get(queue) else { return };
-            let (Some(agent), Some(&(_, ticket))) = (self.best(queue.place), queue.tickets.first()) else {
+            let (Some(unit), Some(&(_, key))) = (self.best(queue.place), queue.tickets.first()) else {
                 return;
             };
-            let Some(waiter) = self.unqueue(ticket) else { return };
-            let lease = self.lease(agent, pool_key);
-            self.effects.push(Effect::Granted { waiter, lease, agent });
+            // Also one that has the last ticket in the line of a free slot takes the slot that is lent to it first.
+            let slot = self.free_slot(key).unwrap_or(pool);
+            let Some(waiter) = self.unqueue(key) else { return };
+            self.hold(key, unit, slot);
+            self.effects.push(Effect::Granted { waiter, claim: key, agent: unit.0 });
         }
     }
 }

@@ -44,16 +44,20 @@ mod lease;
 mod progress;
 mod registry;
 mod run_options;
+mod running;
+mod slots;
 mod task_handle;
 
 pub use context::ExecutionContext;
-pub use dispatch::{Availability, Refusal};
+pub use dispatch::{Availability, Refusal, WaitStep};
 pub use executor::{AgentExecutor, AnyExecutor, ExecutorCapabilities};
 pub use function::FunctionExecutor;
-pub use lease::{Lease, LeaseBatch, LeaseMark, LeaseRequest, SlotUsage, Slots};
+pub use lease::{Lease, LeaseMark, LeaseRequest, SlotLease};
 pub use progress::{Progress, Updates};
 pub use registry::{AgentRegistry, AgentSnapshot, RegistryError};
 pub use run_options::{RunOptions, TeamError};
+pub use running::{RunningTask, TaskClaim, Wait, WaitId};
+pub use slots::{LeaseBatch, SlotRequest, SlotUsage, Slots};
 pub use task_handle::{TaskDriver, TaskHandle};
 /// The token that stops a run, as `tokio-util` defines it.
 pub use tokio_util::sync::CancellationToken;

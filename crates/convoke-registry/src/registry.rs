@@ -9,8 +9,9 @@ use convoke_core::{AgentDescriptor, AgentId, IdError, SkillId};
 
 use crate::{
     AgentExecutor, AnyExecutor, Availability, ExecutorCapabilities, Lease, LeaseRequest, Refusal, Slots,
-    dispatch::{AgentKey, AgentLoad, Ask, Decision, Dispatch, Effect, LeaseKey, PoolKey, TicketKey},
-    lease::Waiter,
+    dispatch::{AgentKey, AgentLoad, Ask, ClaimKey, Decision, Dispatch, Effect, PoolKey},
+    lease::Held,
+    slots::Waiter,
 };
 
 /// Why the registry refuses a change; nothing has changed.
@@ -135,6 +136,8 @@ pub(crate) struct Shared {
 struct State {
     dispatch: Dispatch<Waiter>,
     entries: SecondaryMap<AgentKey, Arc<Entry>>,
+    /// Given up work whose unit opens when its executor is replaced. Such an executor does one thing at a time.
+    forfeited: SecondaryMap<AgentKey, ClaimKey>,
     next_order: u64,
 }
 
@@ -143,7 +146,8 @@ impl AgentRegistry {
     pub fn new() -> Self {
         let mut dispatch = Dispatch::new();
         let unlimited = dispatch.open_pool(usize::MAX);
-        let state = State { dispatch, entries: SecondaryMap::new(), next_order: 0 };
+        let state =
+            State { dispatch, entries: SecondaryMap::new(), forfeited: SecondaryMap::new(), next_order: 0 };
         Self { shared: Arc::new(Shared { state: Mutex::new(state), unlimited }) }
     }
 
@@ -172,9 +176,7 @@ impl AgentRegistry {
         }
         let executor = AnyExecutor::new(executor);
         let capabilities = executor.capabilities();
-        if max_concurrency > 1 && !capabilities.concurrent_execution {
-            return Err(RegistryError::NotConcurrent { agent, max_concurrency });
-        }
+        check_concurrency(&descriptor, capabilities)?;
         let mut entry = Some(Entry { descriptor: Arc::new(descriptor), executor, capabilities, order: 0 });
         let registered = self.shared.change(|state| {
             // Registering grants at once, and a grant needs the entry: the machine keeps the grant until we ask.
@@ -207,6 +209,40 @@ impl AgentRegistry {
             state.dispatch.set_availability(key, availability);
             Ok(())
         })
+    }
+
+    /// Gives an agent another executor, for new work only: what runs goes on with the one that it has. Units of its
+    /// capacity that [given up](crate::LeaseMark::forfeit) work of the old one still had are free from now on.
+    ///
+    /// # Errors
+    ///
+    /// [`RegistryError::Unknown`], or [`RegistryError::NotConcurrent`] where the new one cannot use the agent's capacity;
+    /// the agent is as before.
+    pub fn replace(&self, agent: impl AsRef<str>, executor: impl AgentExecutor) -> Result<(), RegistryError> {
+        let agent = agent.as_ref();
+        let executor = AnyExecutor::new(executor);
+        let capabilities = executor.capabilities();
+        let mut executor = Some(executor);
+        let before = self.shared.change(|state| {
+            let key = state.find(agent)?;
+            let unknown = || RegistryError::Unknown { agent: agent.to_owned() };
+            let entry = state.entries.get_mut(key).ok_or_else(unknown)?;
+            check_concurrency(&entry.descriptor, capabilities)?;
+            let executor = executor.take().ok_or_else(unknown)?;
+            let replaced = Entry {
+                descriptor: Arc::clone(&entry.descriptor),
+                executor,
+                capabilities,
+                order: entry.order,
+            };
+            let before = std::mem::replace(entry, Arc::new(replaced));
+            if let Some(claim) = state.forfeited.remove(key) {
+                state.dispatch.release(claim);
+            }
+            Ok(before)
+        });
+        // Which of the two it is that goes, it is the host's code: it is dropped here, outside the lock.
+        before.map(drop)
     }
 
     /// Removes an agent that has no work under way. Requests that wait for it alone are refused.
@@ -258,7 +294,7 @@ impl AgentRegistry {
     ///
     /// [`Refusal`] says why nobody can serve the request.
     pub async fn acquire(&self, request: LeaseRequest<'_>) -> Result<Lease, Refusal> {
-        crate::lease::acquire(&self.shared, self.shared.unlimited, request).await
+        crate::slots::acquire(&self.shared, self.shared.unlimited, request).await
     }
 
     /// A limit of `limit` slots: leases that are acquired through it take one each. A limit of 0 grants nothing, and who
@@ -267,6 +303,17 @@ impl AgentRegistry {
         let pool = self.shared.change(|state| state.dispatch.open_pool(limit));
         Slots::new(Arc::clone(&self.shared), pool)
     }
+}
+
+fn check_concurrency(
+    descriptor: &AgentDescriptor,
+    capabilities: ExecutorCapabilities,
+) -> Result<(), RegistryError> {
+    let max_concurrency = descriptor.max_concurrency;
+    if max_concurrency > 1 && !capabilities.concurrent_execution {
+        return Err(RegistryError::NotConcurrent { agent: descriptor.id().clone(), max_concurrency });
+    }
+    Ok(())
 }
 
 impl Default for AgentRegistry {
@@ -303,12 +350,12 @@ impl State {
 
 /// What a request gets at once.
 pub(crate) enum Requested {
-    Granted(Lease),
-    Queued(TicketKey),
+    Granted(Held),
+    Queued(ClaimKey),
 }
 
 /// What to tell a waiter, ready to be sent outside the lock.
-type Delivery = (Waiter, Result<Lease, Refusal>);
+type Delivery = (Waiter, Result<Held, Refusal>);
 
 impl Shared {
     /// Calls the machine under the lock, then tells those who wait what came of it, outside the lock.
@@ -323,20 +370,22 @@ impl Shared {
         waiter: impl FnOnce() -> Waiter,
     ) -> Result<Requested, Refusal> {
         self.change(|state| match state.dispatch.request(ask, waiter)? {
-            Decision::Queued(ticket) => Ok(Requested::Queued(ticket)),
-            Decision::Granted(lease, agent) => match state.entries.get(agent) {
-                Some(entry) => Ok(Requested::Granted(Lease::new(Arc::clone(self), lease, Arc::clone(entry)))),
-                None => Err(Refusal::AgentUnavailable { agent: None }),
-            },
+            Decision::Queued(claim) => Ok(Requested::Queued(claim)),
+            Decision::Granted(claim, agent) => Ok(Requested::Granted(self.held(state, claim, agent))),
         })
+    }
+
+    fn held(self: &Arc<Self>, state: &State, claim: ClaimKey, agent: Option<AgentKey>) -> Held {
+        let entry = agent.and_then(|agent| state.entries.get(agent)).map(Arc::clone);
+        Held::new(Arc::clone(self), claim, entry)
     }
 
     fn change<T>(self: &Arc<Self>, call: impl FnOnce(&mut State) -> T) -> T {
         let (result, mut deliveries) = self.locked(call);
         // A grant whose waiter is gone goes back, which may grant again: a loop, where dropping it would recurse.
         while let Some((waiter, answer)) = deliveries.pop() {
-            if let Err(Ok(lease)) = waiter.tell(answer) {
-                deliveries.extend(self.locked(|state| state.dispatch.release(lease.into_key())).1);
+            if let Err(Ok(held)) = waiter.tell(answer) {
+                deliveries.extend(self.locked(|state| state.dispatch.release(held.into_key())).1);
             }
         }
         result
@@ -347,18 +396,26 @@ impl Shared {
         let result = call(&mut state);
         let effects = state.dispatch.take_effects();
         let deliver = |effect| match effect {
-            Effect::Refused { waiter, refusal } => Some((waiter, Err(refusal))),
-            Effect::Granted { waiter, lease, agent } => {
-                let entry = Arc::clone(state.entries.get(agent)?);
-                Some((waiter, Ok(Lease::new(Arc::clone(self), lease, entry))))
-            }
+            Effect::Refused { waiter, refusal } => (waiter, Err(refusal)),
+            Effect::Granted { waiter, claim, agent } => (waiter, Ok(self.held(&state, claim, agent))),
         };
-        let mut deliveries: Vec<_> = effects.into_iter().filter_map(deliver).collect();
+        let mut deliveries: Vec<_> = effects.into_iter().map(deliver).collect();
         deliveries.reverse();
         (result, deliveries)
     }
 
-    pub(crate) fn release(self: &Arc<Self>, lease: LeaseKey) {
-        self.with_dispatch(|dispatch| dispatch.release(lease));
+    pub(crate) fn release(self: &Arc<Self>, claim: ClaimKey) {
+        self.with_dispatch(|dispatch| dispatch.release(claim));
+    }
+
+    /// Gives up work that goes on: its slot is free, and its unit too, or once its executor is replaced.
+    pub(crate) fn forfeit(self: &Arc<Self>, claim: ClaimKey, with_unit: bool) {
+        self.change(|state| {
+            let agent = state.dispatch.agent_of(claim).filter(|_| !with_unit);
+            state.dispatch.forfeit(claim, with_unit);
+            if let Some(agent) = agent {
+                state.forfeited.insert(agent, claim);
+            }
+        });
     }
 }

@@ -13,16 +13,21 @@ use std::{
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use convoke_core::{TaskId, TaskReport, TaskStatus};
+use convoke_core::{Scope, SessionId, TaskError, TaskId, TaskReport, TaskStatus};
 
 use crate::{
-    TeamError, Updates,
+    Refusal, RunningTask, Slots, TaskClaim, TeamError, Updates, Wait,
+    dispatch::ClaimKey,
     progress::{ProgressSender, progress_channel},
 };
 
 /// A task that runs on its own; a future of its report.
 ///
 /// Dropping the handle does not stop the task. [`cancel`](Self::cancel) does.
+///
+/// A task that awaits the handle of another lends it its slot meanwhile. Where the wait could never end, because the
+/// other needs what the waiter has, the answer is a report of attempt 0 with the code `wait_cycle`: it is about the wait,
+/// and the task behind the handle goes on.
 #[must_use = "the task runs on its own, but its report is only here"]
 pub struct TaskHandle {
     task: TaskId,
@@ -30,6 +35,19 @@ pub struct TaskHandle {
     status: Arc<AtomicU8>,
     updates: Option<Updates>,
     answer: oneshot::Receiver<Result<TaskReport, TeamError>>,
+    subject: Option<Awaitable>,
+    /// The wait of the task that polls this.
+    wait: Option<Wait>,
+}
+
+/// What a task that awaits a handle needs to know of the task behind it.
+#[derive(Debug)]
+struct Awaitable {
+    slots: Slots,
+    claim: ClaimKey,
+    session: SessionId,
+    /// The task that started it, which awaits it also where another task polls the handle for it.
+    starter: Option<Scope>,
 }
 
 impl TaskHandle {
@@ -44,7 +62,21 @@ impl TaskHandle {
             progress: Some(Arc::new(progress)),
             answer: Some(sender),
         };
-        (Self { task, stop, status, updates: Some(updates), answer }, driver)
+        (Self { task, stop, status, updates: Some(updates), answer, subject: None, wait: None }, driver)
+    }
+
+    /// Says which claim of `slots` the task has, so that a task that awaits the handle lends it its slot, and hears where
+    /// the wait could never end. `starter` is the scope of the task that started it, if one did.
+    #[must_use]
+    pub fn awaitable(
+        mut self,
+        slots: &Slots,
+        claim: &TaskClaim,
+        session: SessionId,
+        starter: Option<Scope>,
+    ) -> Self {
+        self.subject = Some(Awaitable { slots: slots.clone(), claim: claim.key(), session, starter });
+        self
     }
 
     /// The task.
@@ -66,14 +98,51 @@ impl TaskHandle {
     pub fn updates(&mut self) -> Option<Updates> {
         self.updates.take()
     }
+
+    /// Notes who awaits the task; an error where that could never end.
+    fn note_wait(&mut self) -> Result<(), Refusal> {
+        let Some(subject) = &self.subject else { return Ok(()) };
+        let is_ours = |scope: &Scope| RunningTask::of(scope, &subject.slots).is_some();
+        let waiter = Scope::current().filter(is_ours).or_else(|| subject.starter.clone());
+        let Some(running) = waiter.as_ref().and_then(|scope| RunningTask::of(scope, &subject.slots)) else {
+            self.wait = None;
+            return Ok(());
+        };
+        if self.wait.as_ref().is_none_or(|wait| !wait.is_of(running)) {
+            // The one before ends first: a task is awaited by one at a time.
+            self.wait = None;
+            self.wait = running.wait();
+            if let Some(wait) = &self.wait {
+                wait.on(subject.claim)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The answer to who awaits what could never end; the task itself goes on.
+    fn refused(&mut self, refusal: Refusal) -> Result<TaskReport, TeamError> {
+        self.wait = None;
+        let lost = || TeamError::Lost { task: self.task.clone() };
+        let session = self.subject.as_ref().map(|subject| subject.session.clone()).ok_or_else(lost)?;
+        let error = TaskError::from(refusal);
+        let mut report = TaskReport::new(self.task.clone(), session, error.code().status());
+        report.error = Some(error);
+        Ok(report)
+    }
 }
 
 impl Future for TaskHandle {
     type Output = Result<TaskReport, TeamError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let answer = Pin::new(&mut self.answer).poll(cx);
-        answer.map(|answer| answer.unwrap_or_else(|_| Err(TeamError::Lost { task: self.task.clone() })))
+        if let Poll::Ready(answer) = Pin::new(&mut self.answer).poll(cx) {
+            self.wait = None;
+            return Poll::Ready(answer.unwrap_or_else(|_| Err(TeamError::Lost { task: self.task.clone() })));
+        }
+        match self.note_wait() {
+            Ok(()) => Poll::Pending,
+            Err(refusal) => Poll::Ready(self.refused(refusal)),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use convoke_core::CapacityPolicy;
 
-use super::{AgentKey, DemandKey, PoolKey, QueueKey, TicketKey};
+use super::{AgentKey, ClaimKey, DemandKey, PoolKey, QueueKey};
 
 /// When a ticket was drawn: smaller is older.
 pub(super) type Age = u64;
@@ -18,26 +18,45 @@ pub(super) struct Pool {
     pub(super) ready: BTreeSet<(Age, QueueKey)>,
     /// How many tickets wait for a slot of this pool.
     pub(super) waiting: usize,
+    /// Whose slot it is, if it is one that is lent.
+    lender: Option<ClaimKey>,
+    /// Who took the last slot that was taken.
+    pub(super) taker: Option<ClaimKey>,
 }
 
 impl Pool {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { limit, taken: 0, ready: BTreeSet::new(), waiting: 0 }
+    pub(super) fn new(limit: usize, lender: Option<ClaimKey>) -> Self {
+        Self { limit, taken: 0, ready: BTreeSet::new(), waiting: 0, lender, taker: None }
+    }
+
+    pub(super) fn is_free(&self) -> bool {
+        self.taken < self.limit
+    }
+
+    pub(super) fn is_lent(&self) -> bool {
+        self.lender.is_some()
+    }
+
+    /// Who has the slot of a pool of one.
+    pub(super) fn borrower(&self) -> Option<ClaimKey> {
+        self.taker.filter(|_| !self.is_free())
     }
 
     /// The age of the oldest ticket that only has to be granted, if a slot is free.
     pub(super) fn next(&self) -> Option<Age> {
-        if self.taken < self.limit { self.ready.first().map(|(age, _)| *age) } else { None }
+        self.ready.first().map(|(age, _)| *age).filter(|_| self.is_free())
     }
 }
 
 /// What a ticket waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     /// Any agent that meets a demand.
     Demand(DemandKey),
     /// This agent.
     Agent(AgentKey),
+    /// A slot, and nobody with it.
+    Slot,
 }
 
 /// The tickets that wait for the same place and pool, oldest first.
@@ -46,7 +65,7 @@ pub(super) struct Queue {
     pub(super) place: Place,
     pub(super) pool: PoolKey,
     pub(super) policy: CapacityPolicy,
-    pub(super) tickets: BTreeSet<(Age, TicketKey)>,
+    pub(super) tickets: BTreeSet<(Age, ClaimKey)>,
     /// The age under which the pool lists this queue as ready.
     pub(super) listed: Option<Age>,
 }

@@ -1,6 +1,6 @@
 //! Why a request gets no lease.
 
-use convoke_core::{AgentId, ErrorCode, SkillId, TaskError};
+use convoke_core::{AgentId, ErrorCode, SkillId, TaskError, TaskId};
 
 /// Why a request gets no lease.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,6 +32,45 @@ pub enum Refusal {
         /// The preferred agent, if there was one.
         agent: Option<AgentId>,
     },
+    /// The wait could never end: it waits for itself.
+    #[error("{}; raise `max_concurrency`, or let one of them not wait for the other", told(path))]
+    WaitCycle {
+        /// Who waits for whom, from the one that is refused back to it.
+        path: Vec<WaitStep>,
+    },
+}
+
+/// One step on the path of a wait that could never end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WaitStep {
+    /// A task that runs awaits another.
+    Awaits {
+        /// Who waits.
+        task: TaskId,
+        /// For whom.
+        awaited: TaskId,
+    },
+    /// A task that is in line needs an agent that is held.
+    Needs {
+        /// Who waits.
+        task: TaskId,
+        /// For a place of which agent.
+        agent: AgentId,
+        /// Who has that place.
+        holder: TaskId,
+    },
+}
+
+fn told(path: &[WaitStep]) -> String {
+    let step = |step: &WaitStep| match step {
+        WaitStep::Awaits { task, awaited } => format!("task `{task}` awaits task `{awaited}`"),
+        WaitStep::Needs { task, agent, holder } => {
+            format!("task `{task}` needs agent `{agent}`, which task `{holder}` has")
+        }
+    };
+    let steps: Vec<_> = path.iter().map(step).collect();
+    format!("wait could never end: {}", steps.join("; "))
 }
 
 fn lacking(agent: Option<&AgentId>) -> String {
@@ -63,6 +102,7 @@ impl Refusal {
             Self::CapabilityNotFound { .. } => ErrorCode::CapabilityNotFound,
             Self::AgentUnavailable { .. } => ErrorCode::AgentUnavailable,
             Self::CapacityExhausted { .. } => ErrorCode::CapacityExhausted,
+            Self::WaitCycle { .. } => ErrorCode::WaitCycle,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use convoke_core::SkillId;
 
-use super::{DemandKey, Dispatch, Refusal};
+use super::{DemandKey, Dispatch, Refusal, agent::Agent};
 
 impl<W> Dispatch<W> {
     /// The demand for these skills, put in use if it is not.
@@ -23,6 +23,16 @@ impl<W> Dispatch<W> {
         }
         self.retire_surplus();
         demand
+    }
+
+    /// The agents that meet a demand in use.
+    pub(super) fn agents_of(&self, demand: DemandKey) -> Vec<&Agent> {
+        let Some(demand) = self.demands.get(demand) else { return Vec::new() };
+        let has_all = |agent: &Agent| demand.skills().iter().all(|one| agent.skills.contains(one));
+        match self.demands.matching(demand.skills(), |key| self.agents.get(key).is_some_and(has_all)) {
+            Some(keys) => keys.into_iter().filter_map(|key| self.agents.get(key)).collect(),
+            None => self.agents.values().collect(),
+        }
     }
 
     /// Takes out of use what nobody waits for and what was not asked for lately.

@@ -173,8 +173,8 @@ struct Both {
     machine: Dispatch<usize>,
     reference: Reference,
     pools: Vec<PoolKey>,
-    leases: BTreeMap<usize, LeaseKey>,
-    tickets: BTreeMap<usize, TicketKey>,
+    leases: BTreeMap<usize, ClaimKey>,
+    tickets: BTreeMap<usize, ClaimKey>,
     next_waiter: usize,
 }
 
@@ -194,9 +194,9 @@ impl Both {
         let mut told = BTreeMap::new();
         for effect in self.machine.take_effects() {
             let (waiter, what) = match effect {
-                Effect::Granted { waiter, lease, agent } => {
-                    self.leases.insert(waiter, lease);
-                    (waiter, Told::Granted(self.name(agent)))
+                Effect::Granted { waiter, claim, agent } => {
+                    self.leases.insert(waiter, claim);
+                    (waiter, Told::Granted(self.name(agent.unwrap())))
                 }
                 Effect::Refused { waiter, refusal } => (waiter, Told::Refused(refusal.code())),
             };
@@ -237,12 +237,12 @@ impl Both {
                 // Named again, which asks for nothing more.
                 skills.extend(skills.first().cloned().filter(|_| waiter.is_multiple_of(3)));
                 let preferred = preferred.map(|index| agent(AGENTS[index]));
-                let ask =
-                    Ask { skills: &skills, preferred: preferred.as_ref(), policy, pool: self.pools[pool] };
+                let want = Want::Agent { skills: &skills, preferred: preferred.as_ref(), policy };
+                let ask = Ask { want, pool: self.pools[pool], task: None, claim: None, awaited_in: None };
                 let told = match self.machine.request(ask, || waiter) {
                     Ok(Decision::Granted(lease, agent)) => {
                         self.leases.insert(waiter, lease);
-                        Told::Granted(self.name(agent))
+                        Told::Granted(self.name(agent.unwrap()))
                     }
                     Ok(Decision::Queued(ticket)) => {
                         self.tickets.insert(waiter, ticket);
@@ -305,7 +305,8 @@ impl Both {
             let waiting = self.reference.tickets.iter().filter(|ticket| ticket.pool == index).count();
             assert_eq!(load.waiting, waiting);
         }
-        assert_eq!(self.machine.tickets.len(), self.reference.tickets.len());
+        let tickets = self.machine.claims.values().filter(|claim| claim.ticket().is_some()).count();
+        assert_eq!(tickets, self.reference.tickets.len());
         assert!(self.machine.queues.values().all(|queue| !queue.tickets.is_empty()), "an empty queue stays");
         for (key, queue) in &self.machine.queues {
             let head = queue.tickets.first().map(|(age, _)| *age);
@@ -333,7 +334,7 @@ proptest! {
         while !both.leases.is_empty() {
             both.apply(Op::Release { nth: 0 });
         }
-        prop_assert_eq!(both.machine.leases.len(), 0);
+        prop_assert_eq!(both.machine.claims.len(), 0);
         for pool in &both.pools {
             prop_assert_eq!(both.machine.pool_load(*pool).taken, 0);
         }
@@ -356,7 +357,8 @@ fn request(
     waiter: usize,
 ) -> Result<Decision, Refusal> {
     let skills: Vec<_> = skills.iter().map(|name| skill(name)).collect();
-    let ask = Ask { skills: &skills, preferred: None, policy: CapacityPolicy::Wait, pool };
+    let want = Want::Agent { skills: &skills, preferred: None, policy: CapacityPolicy::Wait };
+    let ask = Ask { want, pool, task: None, claim: None, awaited_in: None };
     machine.request(ask, || waiter)
 }
 
@@ -374,7 +376,7 @@ fn a_stream_of_simple_requests_does_not_starve_an_older_demanding_one() {
     while order.len() < 9 {
         machine.release(lease);
         for effect in machine.take_effects() {
-            let Effect::Granted { waiter, lease: next, .. } = effect else { panic!("refused") };
+            let Effect::Granted { waiter, claim: next, .. } = effect else { panic!("refused") };
             order.push(waiter);
             lease = next;
         }
@@ -459,7 +461,9 @@ fn a_skill_that_is_named_twice_is_required_once() {
 #[test]
 fn a_detached_lease_is_counted_until_it_is_released() {
     let (mut machine, pool) = machine(&[("a", &["x"], 2)], 2);
-    let Ok(Decision::Granted(lease, key)) = request(&mut machine, pool, &["x"], 0) else { panic!("granted") };
+    let Ok(Decision::Granted(lease, Some(key))) = request(&mut machine, pool, &["x"], 0) else {
+        panic!("granted")
+    };
     machine.detach(lease);
     machine.detach(lease);
     let load = machine.agent_load(key).unwrap();

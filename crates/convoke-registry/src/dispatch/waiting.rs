@@ -1,13 +1,14 @@
 //! Who waits: tickets in queues, and queues listed as ready in their pools.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, mem};
 
 use convoke_core::CapacityPolicy;
 
 use super::{
-    AgentKey, Ask, Dispatch, Effect, QueueKey, Refusal, Ticket, TicketKey,
+    AgentKey, ClaimKey, Dispatch, Effect, PoolKey, QueueKey, Refusal,
+    claim::{Claim, Standing, Ticket},
     demand::Demand,
-    pool::{Place, Queue},
+    pool::{Age, Place, Queue},
 };
 
 impl<W> Dispatch<W> {
@@ -30,11 +31,7 @@ impl<W> Dispatch<W> {
         let (place, pool, listed) = (queue.place, queue.pool, queue.listed);
         let free = self.best(place).is_some();
         if !free && queue.policy == CapacityPolicy::Reject && !queue.tickets.is_empty() {
-            let agent = match place {
-                Place::Agent(agent) => self.agents.get(agent).map(|agent| agent.id.clone()),
-                Place::Demand(_) => None,
-            };
-            self.refuse(key, &Refusal::CapacityExhausted { agent });
+            self.refuse(key, &self.exhausted(place));
             return;
         }
         let age = queue.tickets.first().map(|(age, _)| *age).filter(|_| free);
@@ -54,52 +51,94 @@ impl<W> Dispatch<W> {
         });
     }
 
-    pub(super) fn enqueue(&mut self, place: Place, ask: Ask<'_>, waiter: W) -> TicketKey {
+    pub(super) fn enqueue(&mut self, key: ClaimKey, place: Place, policy: CapacityPolicy, waiter: W) {
+        let age = self.next_age;
+        self.next_age += 1;
+        let Some(pool) = self.claims.get(key).map(|claim| claim.pool) else { return };
+        let queue = self.queue_at(place, pool, policy);
+        if let Some(claim) = self.claims.get_mut(key) {
+            claim.standing = Standing::Queued(Ticket { age, place, queue, lent: None, policy, waiter });
+        }
+        self.join(queue, age, key);
+        self.queue_for_lent(key);
+    }
+
+    /// Puts a ticket in line for the slot that is lent to it, if one is and it is not there yet.
+    pub(super) fn queue_for_lent(&mut self, key: ClaimKey) {
+        let Some(claim) = self.claims.get(key) else { return };
+        let (Some(ticket), Some(pool)) = (claim.ticket(), self.lent_to(claim)) else { return };
+        let (age, place, policy) = (ticket.age, ticket.place, ticket.policy);
+        if ticket.lent.is_some() {
+            return;
+        }
+        let queue = self.queue_at(place, pool, policy);
+        if let Some(ticket) = self.claims.get_mut(key).and_then(Claim::ticket_mut) {
+            ticket.lent = Some(queue);
+        }
+        self.join(queue, age, key);
+    }
+
+    /// The queue of a place and a pool, made if there is none.
+    fn queue_at(&mut self, place: Place, pool: PoolKey, policy: CapacityPolicy) -> QueueKey {
         let found = self.queues_of(place).iter().copied().find(|&queue| {
-            self.queues.get(queue).is_some_and(|queue| queue.pool == ask.pool && queue.policy == ask.policy)
+            self.queues.get(queue).is_some_and(|queue| queue.pool == pool && queue.policy == policy)
         });
-        let queue = found.unwrap_or_else(|| {
-            let (pool, policy) = (ask.pool, ask.policy);
+        found.unwrap_or_else(|| {
             let key =
                 self.queues.insert(Queue { place, pool, policy, tickets: BTreeSet::new(), listed: None });
             self.with_queues_of(place, |queues| queues.push(key));
             key
-        });
-        let age = self.next_age;
-        self.next_age += 1;
-        let ticket = self.tickets.insert(Ticket { age, queue, waiter });
-        if let Some(queue) = self.queues.get_mut(queue) {
-            queue.tickets.insert((age, ticket));
-        }
-        if let Some(pool) = self.pools.get_mut(ask.pool) {
-            pool.waiting += 1;
-        }
-        self.list(queue);
-        ticket
+        })
     }
 
-    /// Takes a ticket out of its queue, and the queue away if it was the last.
-    pub(super) fn unqueue(&mut self, key: TicketKey) -> Option<W> {
-        let ticket = self.tickets.remove(key)?;
-        if let Some(queue) = self.queues.get_mut(ticket.queue) {
-            queue.tickets.remove(&(ticket.age, key));
-            let (place, empty) = (queue.place, queue.tickets.is_empty());
-            if let Some(pool) = self.pools.get_mut(queue.pool) {
-                pool.waiting -= 1;
+    fn join(&mut self, key: QueueKey, age: Age, claim: ClaimKey) {
+        let Some(queue) = self.queues.get_mut(key) else { return };
+        queue.tickets.insert((age, claim));
+        if let Some(pool) = self.pools.get_mut(queue.pool) {
+            pool.waiting += 1;
+        }
+        self.list(key);
+    }
+
+    /// Takes a ticket out of a queue, and the queue away if it was the last.
+    pub(super) fn leave(&mut self, key: QueueKey, age: Age, claim: ClaimKey) {
+        let Some(queue) = self.queues.get_mut(key) else { return };
+        if !queue.tickets.remove(&(age, claim)) {
+            return;
+        }
+        let (place, empty) = (queue.place, queue.tickets.is_empty());
+        if let Some(pool) = self.pools.get_mut(queue.pool) {
+            pool.waiting -= 1;
+        }
+        if empty {
+            self.close_queue(key, place);
+        } else {
+            self.list(key);
+        }
+    }
+
+    /// Takes a claim out of line.
+    pub(super) fn unqueue(&mut self, key: ClaimKey) -> Option<W> {
+        let claim = self.claims.get_mut(key)?;
+        match mem::replace(&mut claim.standing, Standing::Coming) {
+            Standing::Queued(ticket) => {
+                for queue in [Some(ticket.queue), ticket.lent].into_iter().flatten() {
+                    self.leave(queue, ticket.age, key);
+                }
+                Some(ticket.waiter)
             }
-            if empty {
-                self.close_queue(ticket.queue, place);
-            } else {
-                self.list(ticket.queue);
+            other => {
+                claim.standing = other;
+                None
             }
         }
-        Some(ticket.waiter)
     }
 
     pub(super) fn queues_of(&self, place: Place) -> &[QueueKey] {
         match place {
             Place::Demand(demand) => self.demands.get(demand).map_or(&[], |demand| &demand.queues),
             Place::Agent(agent) => self.agents.get(agent).map_or(&[], |agent| &agent.queues),
+            Place::Slot => &self.slot_queues,
         }
     }
 
@@ -116,22 +155,30 @@ impl<W> Dispatch<W> {
                     change(&mut agent.queues);
                 }
             }
+            Place::Slot => change(&mut self.slot_queues),
         }
     }
 
     /// Refuses all who wait in a queue, oldest first.
     pub(super) fn refuse(&mut self, key: QueueKey, refusal: &Refusal) {
         let Some(queue) = self.queues.get_mut(key) else { return };
-        let tickets = std::mem::take(&mut queue.tickets);
+        // Out of the queue first: leaving one by one would list it again each time.
+        let tickets = mem::take(&mut queue.tickets);
         let (place, pool) = (queue.place, queue.pool);
         self.close_queue(key, place);
         if let Some(pool) = self.pools.get_mut(pool) {
             pool.waiting -= tickets.len();
         }
-        for (_, ticket) in tickets {
-            if let Some(ticket) = self.tickets.remove(ticket) {
-                self.effects.push(Effect::Refused { waiter: ticket.waiter, refusal: refusal.clone() });
-            }
+        for (_, claim) in tickets {
+            self.refuse_one(claim, refusal.clone());
+        }
+    }
+
+    /// Refuses one who waits, and forgets its claim.
+    pub(super) fn refuse_one(&mut self, key: ClaimKey, refusal: Refusal) {
+        if let Some(waiter) = self.unqueue(key) {
+            self.forget(key);
+            self.effects.push(Effect::Refused { waiter, refusal });
         }
     }
 

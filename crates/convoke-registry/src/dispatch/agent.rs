@@ -1,0 +1,57 @@
+//! An agent as the machine sees it.
+
+use std::collections::HashSet;
+
+use convoke_core::{AgentId, SkillId};
+
+use super::{AgentKey, Availability, ClaimKey, DemandKey, QueueKey, demand::Candidate, load::Load};
+
+#[derive(Debug)]
+pub(super) struct Agent {
+    pub(super) id: AgentId,
+    pub(super) skills: HashSet<SkillId>,
+    pub(super) max: u32,
+    pub(super) active: u32,
+    pub(super) detached: u32,
+    pub(super) availability: Availability,
+    /// The demands in use that it meets.
+    pub(super) demands: Vec<DemandKey>,
+    /// Who waits for it by name.
+    pub(super) queues: Vec<QueueKey>,
+    /// Who holds a unit of it and awaits something.
+    pub(super) blocked: HashSet<ClaimKey>,
+}
+
+impl Agent {
+    pub(super) fn new(id: AgentId, skills: HashSet<SkillId>, max: u32) -> Self {
+        Self {
+            id,
+            skills,
+            max,
+            active: 0,
+            detached: 0,
+            availability: Availability::Available,
+            demands: Vec::new(),
+            queues: Vec::new(),
+            blocked: HashSet::new(),
+        }
+    }
+
+    pub(super) fn is_available(&self) -> bool {
+        self.availability == Availability::Available
+    }
+
+    pub(super) fn free(&self, key: AgentKey) -> Option<Load> {
+        let free = self.is_available() && self.active < self.max;
+        free.then(|| Load { active: self.active, max: self.max, id: self.id.clone(), key })
+    }
+
+    pub(super) fn candidate(&self, key: AgentKey) -> Candidate<'_> {
+        Candidate { key, skills: &self.skills, available: self.is_available(), free: self.free(key) }
+    }
+
+    /// Whether a unit of it is free, or held by work that awaits nothing.
+    pub(super) fn has_unit_that_ends(&self) -> bool {
+        self.blocked.len() < self.max as usize
+    }
+}

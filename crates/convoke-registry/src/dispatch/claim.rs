@@ -1,0 +1,92 @@
+//! Claims: what a task, or a host, has of the capacity or waits for.
+
+use convoke_core::{CapacityPolicy, TaskId};
+
+use super::{
+    AgentKey, PoolKey, QueueKey, WaitKey,
+    pool::{Age, Place},
+};
+
+/// One claim on a unit of an agent and a slot, from before it waits until it is given back.
+#[derive(Debug)]
+pub(super) struct Claim<W> {
+    /// Whose it is, for the text of a refusal; a host that takes a lease for itself names nobody.
+    pub(super) task: Option<TaskId>,
+    /// The limit that it belongs to.
+    pub(super) pool: PoolKey,
+    pub(super) standing: Standing<W>,
+    /// The wait in which somebody awaits it; a task has one handle, so that there is one at a time.
+    pub(super) awaited_in: Option<WaitKey>,
+    /// The waits that it has open itself.
+    pub(super) waits: Vec<WaitKey>,
+    /// The slot that it lends to what it awaits, as a pool of one; there from its first wait on.
+    pub(super) lends: Option<PoolKey>,
+}
+
+#[derive(Debug)]
+pub(super) enum Standing<W> {
+    /// Known, but not in line yet.
+    Coming,
+    /// In line.
+    Queued(Ticket<W>),
+    /// Granted.
+    Holding(Holding),
+}
+
+/// A place in line.
+#[derive(Debug)]
+pub(super) struct Ticket<W> {
+    pub(super) age: Age,
+    pub(super) place: Place,
+    /// Where it waits for a slot of its own limit.
+    pub(super) queue: QueueKey,
+    /// Where it waits for the slot that is lent to it.
+    pub(super) lent: Option<QueueKey>,
+    pub(super) policy: CapacityPolicy,
+    pub(super) waiter: W,
+}
+
+/// What was granted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Holding {
+    /// The agent that a unit is held of; `None` for a slot alone.
+    pub(super) agent: Option<AgentKey>,
+    /// The pool that the slot is from; `None` where it was given back before the work ended.
+    pub(super) slot: Option<PoolKey>,
+    /// Nobody waits for the work any more.
+    pub(super) detached: bool,
+}
+
+impl<W> Claim<W> {
+    pub(super) fn coming(task: Option<TaskId>, pool: PoolKey) -> Self {
+        Self { task, pool, standing: Standing::Coming, awaited_in: None, waits: Vec::new(), lends: None }
+    }
+
+    pub(super) fn ticket(&self) -> Option<&Ticket<W>> {
+        match &self.standing {
+            Standing::Queued(ticket) => Some(ticket),
+            _ => None,
+        }
+    }
+
+    pub(super) fn ticket_mut(&mut self) -> Option<&mut Ticket<W>> {
+        match &mut self.standing {
+            Standing::Queued(ticket) => Some(ticket),
+            _ => None,
+        }
+    }
+
+    pub(super) fn holding(&self) -> Option<Holding> {
+        match self.standing {
+            Standing::Holding(holding) => Some(holding),
+            _ => None,
+        }
+    }
+
+    pub(super) fn holding_mut(&mut self) -> Option<&mut Holding> {
+        match &mut self.standing {
+            Standing::Holding(holding) => Some(holding),
+            _ => None,
+        }
+    }
+}

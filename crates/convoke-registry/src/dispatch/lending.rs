@@ -1,0 +1,154 @@
+//! Who awaits whom, and the slots that go with it.
+//!
+//! A task keeps its slot from its start to its end. While it awaits others it lends that slot to one of them at a time,
+//! so that one slot is enough for any depth of nesting. A lender is a pool of one slot: what it awaits stands in a queue
+//! of that pool too, and whichever pool has a slot first serves it. When the lender ends before its borrower, the slot
+//! passes on; when the borrower detaches, it goes back.
+
+use std::collections::HashSet;
+
+use super::{ClaimKey, Dispatch, PoolKey, Refusal, WaitKey, claim::Claim, pool::Pool};
+
+/// Somebody who awaits others, from the first of them to the last.
+#[derive(Debug)]
+pub(super) struct Wait {
+    pub(super) waiter: ClaimKey,
+    pub(super) awaited: HashSet<ClaimKey>,
+}
+
+impl<W> Dispatch<W> {
+    /// Opens a wait of running work; `None` where it has ended, or nobody waits for it any more.
+    pub(crate) fn open_wait(&mut self, waiter: ClaimKey) -> Option<WaitKey> {
+        let claim = self.claims.get_mut(waiter)?;
+        if claim.holding()?.detached {
+            return None;
+        }
+        let wait = self.waits.insert(Wait { waiter, awaited: HashSet::new() });
+        claim.waits.push(wait);
+        if claim.lends.is_none() {
+            claim.lends = Some(self.pools.insert(Pool::new(1, Some(waiter))));
+        }
+        Some(wait)
+    }
+
+    /// Says that a claim is awaited; on what has ended nothing hangs any more.
+    ///
+    /// # Errors
+    ///
+    /// The path of who waits for whom, where the wait could never end; then it is not awaited.
+    pub(crate) fn await_claim(&mut self, wait: WaitKey, key: ClaimKey) -> Result<(), Refusal> {
+        self.link(wait, key);
+        let waiter = self.waits.get(wait).map(|wait| wait.waiter);
+        if let Some(path) = waiter.and_then(|waiter| self.endless_wait(waiter)) {
+            self.unlink(key);
+            return Err(Refusal::WaitCycle { path });
+        }
+        self.grant();
+        Ok(())
+    }
+
+    /// Ends a wait, whatever became of what it awaited.
+    pub(crate) fn close_wait(&mut self, key: WaitKey) {
+        let Some(wait) = self.waits.get(key) else { return };
+        let (waiter, awaited) = (wait.waiter, wait.awaited.clone());
+        for claim in awaited {
+            self.unlink(claim);
+        }
+        self.waits.remove(key);
+        if let Some(claim) = self.claims.get_mut(waiter) {
+            claim.waits.retain(|&other| other != key);
+        }
+        self.grant();
+    }
+
+    pub(super) fn close_waits(&mut self, waiter: ClaimKey) {
+        for wait in self.claims.get(waiter).map(|claim| claim.waits.clone()).unwrap_or_default() {
+            self.close_wait(wait);
+        }
+    }
+
+    /// Hangs a claim on a wait, if there still is one and nobody else awaits it.
+    pub(super) fn link(&mut self, key: WaitKey, claim_key: ClaimKey) {
+        let Some(wait) = self.waits.get_mut(key) else { return };
+        let Some(claim) = self.claims.get_mut(claim_key).filter(|claim| claim.awaited_in.is_none()) else {
+            return;
+        };
+        claim.awaited_in = Some(key);
+        wait.awaited.insert(claim_key);
+        let waiter = wait.waiter;
+        self.note_blocked(waiter);
+        self.queue_for_lent(claim_key);
+    }
+
+    /// Takes a claim off the wait that it hangs on.
+    pub(super) fn unlink(&mut self, claim_key: ClaimKey) {
+        let Some(key) = self.claims.get_mut(claim_key).and_then(|claim| claim.awaited_in.take()) else {
+            return;
+        };
+        let lent = self.claims.get_mut(claim_key).and_then(Claim::ticket_mut);
+        if let Some((age, queue)) = lent.and_then(|ticket| Some((ticket.age, ticket.lent.take()?))) {
+            self.leave(queue, age, claim_key);
+        }
+        if let Some(wait) = self.waits.get_mut(key) {
+            wait.awaited.remove(&claim_key);
+            let waiter = wait.waiter;
+            self.note_blocked(waiter);
+        }
+    }
+
+    /// The slot that a claim can have at once: the one that is lent to it, before one of its own limit.
+    pub(super) fn free_slot(&self, key: ClaimKey) -> Option<PoolKey> {
+        let claim = self.claims.get(key)?;
+        let own = Some(claim.pool);
+        [self.lent_to(claim), own]
+            .into_iter()
+            .flatten()
+            .find(|&pool| self.pools.get(pool).is_some_and(Pool::is_free))
+    }
+
+    /// The slot that is lent to whom a claim is awaited by, taken or not.
+    pub(super) fn lent_to(&self, claim: &Claim<W>) -> Option<PoolKey> {
+        let waiter = self.waits.get(claim.awaited_in?)?.waiter;
+        let lender = self.claims.get(waiter)?;
+        lender.lends.filter(|_| lender.pool == claim.pool)
+    }
+
+    /// Takes back the slot of work that has ended: it goes on to the work that borrows it, or is free.
+    pub(super) fn give_back(&mut self, slot: Option<PoolKey>, lends: Option<PoolKey>) {
+        let borrower = lends.and_then(|lends| self.pools.get(lends)?.borrower());
+        if let Some(lends) = lends {
+            self.close_pool(lends);
+        }
+        match (borrower.and_then(|borrower| self.claims.get_mut(borrower)?.holding_mut()), slot) {
+            (Some(holding), slot) => {
+                holding.slot = slot;
+                if let Some(pool) = slot.and_then(|slot| self.pools.get_mut(slot)) {
+                    pool.taker = borrower;
+                }
+            }
+            (None, Some(slot)) => self.free_up(slot),
+            (None, None) => {}
+        }
+    }
+
+    /// Takes a claim out of the graph and forgets it.
+    pub(super) fn forget(&mut self, key: ClaimKey) {
+        self.close_waits(key);
+        self.unlink(key);
+        self.claims.remove(key);
+    }
+
+    /// Keeps the blocked holders of an agent right after what a task awaits has changed.
+    fn note_blocked(&mut self, waiter: ClaimKey) {
+        let Some(claim) = self.claims.get(waiter) else { return };
+        let Some(agent) = claim.holding().and_then(|holding| self.agents.get_mut(holding.agent?)) else {
+            return;
+        };
+        let awaits = |wait| self.waits.get(wait).is_some_and(|wait| !wait.awaited.is_empty());
+        if claim.waits.iter().any(|&wait| awaits(wait)) {
+            agent.blocked.insert(waiter);
+        } else {
+            agent.blocked.remove(&waiter);
+        }
+    }
+}

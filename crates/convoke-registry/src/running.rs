@@ -1,0 +1,130 @@
+//! Running work: what it awaits, and what is refused to it once it has ended.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use convoke_core::{Extension, Scope};
+
+use crate::{
+    LeaseMark, Refusal, Slots,
+    dispatch::{ClaimKey, WaitKey},
+    registry::Shared,
+};
+
+/// A task that runs, as its scope carries it: its place in the graph of who waits for whom.
+///
+/// A runtime puts it in the scope of what it runs, so that it recognises work that this asks for.
+#[derive(Debug)]
+pub struct RunningTask {
+    slots: Slots,
+    claim: ClaimKey,
+    has_ended: AtomicBool,
+}
+
+impl Extension for RunningTask {}
+
+impl RunningTask {
+    /// The task that has the lease of `mark`, under the limit `slots`.
+    pub fn new(slots: &Slots, mark: &LeaseMark) -> Self {
+        Self { slots: slots.clone(), claim: mark.key(), has_ended: AtomicBool::new(false) }
+    }
+
+    /// The task of a scope, if it runs under the limit `slots`.
+    pub fn of<'a>(scope: &'a Scope, slots: &Slots) -> Option<&'a Self> {
+        scope.get::<Self>().filter(|running| running.slots.is(slots))
+    }
+
+    /// Says that its attempt is settled: it may ask for nothing more.
+    pub fn end(&self) {
+        self.has_ended.store(true, Ordering::Release);
+    }
+
+    /// Whether its attempt is settled.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
+    }
+
+    /// Says that it awaits something from now on; `None` where nobody waits for it itself any more.
+    pub fn wait(&self) -> Option<Wait> {
+        let shared = self.slots.shared();
+        let key = shared.with_dispatch(|dispatch| dispatch.open_wait(self.claim))?;
+        Some(Wait { shared: Arc::clone(shared), waiter: self.claim, key })
+    }
+}
+
+/// A wait of a running task. While it lives, the task lends its slot to what is awaited in it. Dropping it ends it.
+pub struct Wait {
+    shared: Arc<Shared>,
+    waiter: ClaimKey,
+    key: WaitKey,
+}
+
+/// The name of a wait, for the requests that are awaited in it. It may outlive the wait: then nobody awaits them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitId(pub(crate) WaitKey);
+
+impl Wait {
+    /// Its name.
+    pub fn id(&self) -> WaitId {
+        WaitId(self.key)
+    }
+
+    /// Awaits a task that has a claim already.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::WaitCycle`] where the wait could never end.
+    pub(crate) fn on(&self, claim: ClaimKey) -> Result<(), Refusal> {
+        self.shared.with_dispatch(|dispatch| dispatch.await_claim(self.key, claim))
+    }
+
+    pub(crate) fn is_of(&self, running: &RunningTask) -> bool {
+        self.waiter == running.claim
+    }
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        self.shared.with_dispatch(|dispatch| dispatch.close_wait(self.key));
+    }
+}
+
+impl fmt::Debug for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wait").field("id", &self.id()).finish_non_exhaustive()
+    }
+}
+
+/// A task that is known before it is in line, so that it can be awaited. Dropping it before it is granted anything ends
+/// the claim.
+pub struct TaskClaim {
+    shared: Arc<Shared>,
+    key: ClaimKey,
+}
+
+impl TaskClaim {
+    pub(crate) fn new(shared: Arc<Shared>, key: ClaimKey) -> Self {
+        Self { shared, key }
+    }
+
+    pub(crate) fn key(&self) -> ClaimKey {
+        self.key
+    }
+}
+
+impl Drop for TaskClaim {
+    fn drop(&mut self) {
+        drop(self.shared.with_dispatch(|dispatch| dispatch.withdraw(self.key)));
+    }
+}
+
+impl fmt::Debug for TaskClaim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskClaim").finish_non_exhaustive()
+    }
+}
