@@ -67,7 +67,6 @@ impl TaskHandle {
 
     /// Says which claim of `slots` the task has, so that a task that awaits the handle lends it its slot, and hears where
     /// the wait could never end. `starter` is the scope of the task that started it, if one did.
-    #[must_use]
     pub fn awaitable(
         mut self,
         slots: &Slots,
