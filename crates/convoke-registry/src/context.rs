@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use convoke_core::{AgentId, Budget, Lineage, Scope, TaskId, TaskReport};
 use convoke_session::SessionHandle;
 
-use crate::{Progress, TaskDriver, progress::ProgressSender};
+use crate::{Progress, TaskDriver, TeamHandle, progress::ProgressSender};
 
 /// What an executor is given beside the request: the session, the deadline, a cancellation token and a budget.
 ///
@@ -18,6 +18,7 @@ pub struct ExecutionContext {
     session: SessionHandle,
     scope: Scope,
     agent: AgentId,
+    team: TeamHandle,
     previous: Option<Arc<TaskReport>>,
     progress: Option<Arc<ProgressSender>>,
 }
@@ -46,7 +47,7 @@ impl ExecutionContext {
     pub fn new(agent: AgentId, session: SessionHandle) -> Self {
         let attempt = Lineage::new(session.session_id().clone(), session.task().clone(), session.attempt());
         let scope = Scope::root().of(attempt.by(agent.clone()));
-        Self { session, scope, agent, previous: None, progress: None }
+        Self { session, scope, agent, team: TeamHandle::closed(), previous: None, progress: None }
     }
 
     /// Sets the token that asks the work to stop.
@@ -81,6 +82,13 @@ impl ExecutionContext {
     #[must_use]
     pub fn with_scope(mut self, scope: Scope) -> Self {
         self.scope = scope;
+        self
+    }
+
+    /// Sets the team that nested work is asked of; a handle of no runtime unless set.
+    #[must_use]
+    pub fn with_team(mut self, team: TeamHandle) -> Self {
+        self.team = team;
         self
     }
 
@@ -141,6 +149,11 @@ impl ExecutionContext {
         self.scope.budget()
     }
 
+    /// The door to nested work.
+    pub fn team(&self) -> &TeamHandle {
+        &self.team
+    }
+
     /// Whose work this is, and what nested work inherits.
     pub fn scope(&self) -> &Scope {
         &self.scope
@@ -161,6 +174,66 @@ impl fmt::Debug for ExecutionContext {
             .field("task", self.task())
             .field("attempt", &self.attempt())
             .field("deadline", &self.deadline())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the body of a coordinated task is given: as an executor's context, but of nobody in particular.
+#[derive(Clone)]
+pub struct CoordinatedContext {
+    session: SessionHandle,
+    scope: Scope,
+    team: TeamHandle,
+    previous: Option<Arc<TaskReport>>,
+}
+
+impl CoordinatedContext {
+    /// A context for the attempt that `session` belongs to; nested work is asked of `team`.
+    pub fn new(
+        session: SessionHandle,
+        scope: Scope,
+        team: TeamHandle,
+        previous: Option<Arc<TaskReport>>,
+    ) -> Self {
+        Self { session, scope, team, previous }
+    }
+
+    /// The session, as this attempt may use it.
+    pub fn session(&self) -> &SessionHandle {
+        &self.session
+    }
+
+    /// Whose work this is, when it must stop, what it may spend, and what nested work inherits of that.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// The door to nested work.
+    pub fn team(&self) -> &TeamHandle {
+        &self.team
+    }
+
+    /// The task.
+    pub fn task(&self) -> &TaskId {
+        self.session.task()
+    }
+
+    /// Which execution of the task this is, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.session.attempt()
+    }
+
+    /// The last report of the same task, from its second attempt on.
+    pub fn previous(&self) -> Option<&TaskReport> {
+        self.previous.as_deref()
+    }
+}
+
+impl fmt::Debug for CoordinatedContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CoordinatedContext")
+            .field("task", self.task())
+            .field("attempt", &self.attempt())
             .finish_non_exhaustive()
     }
 }

@@ -32,8 +32,10 @@
 //! |---|---|
 //! | `dispatch` | the machine: who gets a lease and a slot, who waits, who is refused, and in which order |
 //! | `registry` | registration and its rules; the one lock around the machine |
-//! | `lease` | leases, slots, and waiting for both |
+//! | `lease`, `slots` | leases, slots, and waiting for both |
+//! | `running` | what running work awaits |
 //! | `executor`, `function`, `context`, `progress` | the contract of an executor, and what it is given |
+//! | `team_handle` | the door to a runtime, for nested work and for all that stands above |
 //! | `run_options`, `task_handle` | what a caller says about a run, and the handle of a task that runs on its own |
 
 mod context;
@@ -47,8 +49,9 @@ mod run_options;
 mod running;
 mod slots;
 mod task_handle;
+mod team_handle;
 
-pub use context::ExecutionContext;
+pub use context::{CoordinatedContext, ExecutionContext};
 pub use dispatch::{Availability, Refusal, WaitStep};
 pub use executor::{AgentExecutor, AnyExecutor, ExecutorCapabilities};
 pub use function::FunctionExecutor;
@@ -59,5 +62,6 @@ pub use run_options::{RunOptions, TeamError};
 pub use running::{RunningTask, TaskClaim, Wait, WaitId};
 pub use slots::{LeaseBatch, SlotRequest, SlotUsage, Slots};
 pub use task_handle::{TaskDriver, TaskHandle};
+pub use team_handle::{CoordinationBody, CoordinationCheck, TeamAnswer, TeamBackend, TeamHandle};
 /// The token that stops a run, as `tokio-util` defines it.
 pub use tokio_util::sync::CancellationToken;

@@ -65,6 +65,13 @@ impl TaskHandle {
         (Self { task, stop, status, updates: Some(updates), answer, subject: None, wait: None }, driver)
     }
 
+    /// A handle of what has its answer already.
+    pub(crate) fn answered(report: TaskReport) -> Self {
+        let (handle, driver) = Self::new(report.task.clone(), CancellationToken::new());
+        driver.answer(Ok(report));
+        handle
+    }
+
     /// Says which claim of `slots` the task has, so that a task that awaits the handle lends it its slot, and hears where
     /// the wait could never end. `starter` is the scope of the task that started it, if one did.
     pub fn awaitable(

@@ -1,0 +1,309 @@
+//! The door to a runtime: what executors, and all floors above, ask for work through.
+
+use std::{
+    fmt,
+    sync::{Arc, Weak},
+};
+
+use futures_util::future::BoxFuture;
+
+use convoke_core::{ErrorCode, IdGenerator, Scope, TaskError, TaskOutcome, TaskReport, TaskRequest};
+
+use crate::{AgentRegistry, CoordinatedContext, RunOptions, TaskHandle, TeamError};
+
+/// What a run answers.
+pub type TeamAnswer = Result<TaskReport, TeamError>;
+
+/// What runs before a coordinated task is admitted, and may refuse it.
+pub type CoordinationCheck = Box<dyn FnOnce() -> Result<(), TaskError> + Send>;
+
+/// What a coordinated task does.
+pub type CoordinationBody =
+    Box<dyn FnOnce(CoordinatedContext) -> BoxFuture<'static, Result<TaskOutcome, TaskError>> + Send>;
+
+/// A runtime, as its handles reach it. Who uses a team calls [`TeamHandle`].
+///
+/// `caller` is the scope that the handle carries; without one, the runtime looks for the current scope at the first poll.
+pub trait TeamBackend: Send + Sync + 'static {
+    /// The agents that it dispatches to.
+    fn registry(&self) -> &AgentRegistry;
+
+    /// Runs one task.
+    fn run(
+        self: Arc<Self>,
+        request: TaskRequest,
+        options: RunOptions,
+        caller: Option<Scope>,
+    ) -> BoxFuture<'static, TeamAnswer>;
+
+    /// Runs many tasks.
+    fn run_parallel(
+        self: Arc<Self>,
+        requests: Vec<TaskRequest>,
+        options: RunOptions,
+        caller: Option<Scope>,
+    ) -> BoxFuture<'static, Vec<TeamAnswer>>;
+
+    /// Starts a task, nested under its caller.
+    fn spawn(self: Arc<Self>, request: TaskRequest, options: RunOptions, caller: Option<Scope>)
+    -> TaskHandle;
+
+    /// Starts a task that takes nothing from its caller but the trace.
+    fn spawn_independent(
+        self: Arc<Self>,
+        request: TaskRequest,
+        options: RunOptions,
+        caller: Option<Scope>,
+    ) -> TaskHandle;
+
+    /// Runs a coordinated task.
+    fn coordinate(
+        self: Arc<Self>,
+        request: TaskRequest,
+        options: RunOptions,
+        caller: Option<Scope>,
+        check: CoordinationCheck,
+        body: CoordinationBody,
+    ) -> BoxFuture<'static, TeamAnswer>;
+}
+
+/// Asks a team for work, from inside its tasks or from a host. It keeps no runtime alive; cloning it is cheap.
+///
+/// # Nested work
+///
+/// The handle of a context ([`ExecutionContext::team`](crate::ExecutionContext::team)) carries its task by value, also
+/// across a spawn: what it runs is *nested* in that task. Nested work inherits session, trace and budget; it is stopped
+/// with the task that asked for it, and a little before that one's deadline, so that it can still be told; it is
+/// cancelled when that one ends; and while the task awaits it, it uses that task's slot, so that one slot is enough for
+/// any depth. Where it could never get its agent, because those who have it wait for it, it is refused at once with
+/// `wait_cycle` and the path of who waits for whom.
+///
+/// Any other handle of the same runtime is recognised inside a task, in a blocking executor, and in a future that
+/// [`Scope::wrap`] wraps; elsewhere, in a task that is spawned by hand for example, it starts independent work.
+///
+/// ```
+/// # use convoke_core::{AgentDescriptor, TaskRequest};
+/// # use convoke_registry::{AgentRegistry, FunctionExecutor};
+/// let editor = FunctionExecutor::new(|request, ctx| async move {
+///     let draft = ctx.team().run(TaskRequest::new(request.input).requiring("write")).await?;
+///     Ok(format!("edited: {}", draft.text()))
+/// });
+/// # let registry = AgentRegistry::new();
+/// registry.add(AgentDescriptor::new("editor").with_skill("edit"), editor)?;
+/// # Ok::<(), convoke_registry::RegistryError>(())
+/// ```
+#[derive(Clone)]
+pub struct TeamHandle {
+    runtime: Option<Weak<dyn TeamBackend>>,
+    caller: Option<Scope>,
+}
+
+impl TeamHandle {
+    /// A handle of a runtime, for whoever has it.
+    pub fn new<R: TeamBackend>(runtime: &Arc<R>) -> Self {
+        let runtime: Weak<R> = Arc::downgrade(runtime);
+        Self { runtime: Some(runtime), caller: None }
+    }
+
+    /// A handle of no runtime: whatever it is asked for is refused with `shutting_down`.
+    pub fn closed() -> Self {
+        Self { runtime: None, caller: None }
+    }
+
+    /// The same handle for the task of `scope`, which it carries by value.
+    #[must_use]
+    pub fn for_task(&self, scope: Scope) -> Self {
+        Self { runtime: self.runtime.clone(), caller: Some(scope) }
+    }
+
+    /// Runs one task to its report. Whatever happens to the task is in the report: a refusal, a failure, a timeout.
+    /// Nothing happens until the future is first polled.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future after its first poll cancels the task, which is then settled in its session.
+    ///
+    /// # Errors
+    ///
+    /// [`TeamError`] where the runtime cannot run at all, or where telemetry failures are to be propagated.
+    pub fn run(&self, request: TaskRequest) -> impl Future<Output = TeamAnswer> + Send + use<> {
+        self.run_with(request, RunOptions::new())
+    }
+
+    /// As [`run`](Self::run), with a token, a deadline or a budget of its own, each within what the caller's task has.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`run`](Self::run).
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn run_with(
+        &self,
+        request: TaskRequest,
+        options: RunOptions,
+    ) -> impl Future<Output = TeamAnswer> + Send + use<> {
+        let handle = self.clone();
+        async move {
+            match handle.runtime() {
+                Some(runtime) => runtime.run(request, options, handle.caller).await,
+                None => Ok(shut_down(&request)),
+            }
+        }
+    }
+
+    /// Runs many tasks, and gives their reports in the order of the requests. One that fails never loses the others.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future after its first poll cancels all; those that run are settled in their sessions.
+    pub fn run_parallel<I>(
+        &self,
+        requests: I,
+    ) -> impl Future<Output = Vec<TeamAnswer>> + Send + use<I> + 'static
+    where
+        I: IntoIterator<Item = TaskRequest>,
+    {
+        self.run_parallel_with(requests, RunOptions::new())
+    }
+
+    /// As [`run_parallel`](Self::run_parallel), with one token, one deadline or one budget for all.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`run_parallel`](Self::run_parallel).
+    pub fn run_parallel_with<I>(
+        &self,
+        requests: I,
+        options: RunOptions,
+    ) -> impl Future<Output = Vec<TeamAnswer>> + Send + use<I> + 'static
+    where
+        I: IntoIterator<Item = TaskRequest>,
+    {
+        let handle = self.clone();
+        let requests: Vec<_> = requests.into_iter().collect();
+        async move {
+            match handle.runtime() {
+                Some(runtime) => runtime.run_parallel(requests, options, handle.caller).await,
+                None => requests.iter().map(|request| Ok(shut_down(request))).collect(),
+            }
+        }
+    }
+
+    /// Starts one task on its own, at once, and gives its handle. Inside a task it is nested: it is cancelled when that
+    /// one ends.
+    ///
+    /// Dropping the handle does not stop the task; [`TaskHandle::cancel`] does.
+    pub fn spawn(&self, request: TaskRequest) -> TaskHandle {
+        self.spawn_with(request, RunOptions::new())
+    }
+
+    /// As [`spawn`](Self::spawn), with a token, a deadline or a budget.
+    pub fn spawn_with(&self, request: TaskRequest, options: RunOptions) -> TaskHandle {
+        match self.runtime() {
+            Some(runtime) => runtime.spawn(request, options, self.caller.clone()),
+            None => TaskHandle::answered(shut_down(&request)),
+        }
+    }
+
+    /// Starts one task that outlives the task that asks for it: with a deadline, a token, a budget and a session of its
+    /// own, and no slot lent to it unless its handle is awaited. Only the trace is kept.
+    pub fn spawn_independent(&self, request: TaskRequest) -> TaskHandle {
+        self.spawn_independent_with(request, RunOptions::new())
+    }
+
+    /// As [`spawn_independent`](Self::spawn_independent), with a token, a deadline or a budget.
+    pub fn spawn_independent_with(&self, request: TaskRequest, options: RunOptions) -> TaskHandle {
+        match self.runtime() {
+            Some(runtime) => runtime.spawn_independent(request, options, self.caller.clone()),
+            None => TaskHandle::answered(shut_down(&request)),
+        }
+    }
+
+    /// Runs `body` as a task of the session that nobody in particular does: it is admitted, has a deadline and a slot,
+    /// which it lends to what it awaits, and ends in one commit, as any task does; but it takes no agent, leaves no input
+    /// message, and raises none of the four events of a task. Votes, relays and loops stand on it, and raise their own.
+    ///
+    /// `check` is called before anything is touched; its error refuses the task, and no record changes.
+    ///
+    /// ```
+    /// # use convoke_core::{AgentDescriptor, TaskOutcome, TaskRequest};
+    /// # use convoke_registry::{RunOptions, TeamError, TeamHandle};
+    /// # async fn both(team: TeamHandle) -> Result<(), TeamError> {
+    /// let report = team
+    ///     .coordinate(TaskRequest::new("a title"), RunOptions::new(), || Ok(()), |ctx| async move {
+    ///         let ask = |agent| TaskRequest::new("a title").preferring(agent);
+    ///         let reports = ctx.team().run_parallel([ask("one"), ask("two")]).await;
+    ///         let answered = reports.iter().filter(|answer| answer.as_ref().is_ok_and(|report| report.is_success()));
+    ///         Ok(TaskOutcome::completed(format!("{} answered", answered.count())))
+    ///     })
+    ///     .await?;
+    /// # let _ = report;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`run`](Self::run).
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn coordinate<C, B, F>(
+        &self,
+        request: TaskRequest,
+        options: RunOptions,
+        check: C,
+        body: B,
+    ) -> impl Future<Output = TeamAnswer> + Send + use<C, B, F>
+    where
+        C: FnOnce() -> Result<(), TaskError> + Send + 'static,
+        B: FnOnce(CoordinatedContext) -> F + Send + 'static,
+        F: Future<Output = Result<TaskOutcome, TaskError>> + Send + 'static,
+    {
+        let handle = self.clone();
+        async move {
+            let Some(runtime) = handle.runtime() else { return Ok(shut_down(&request)) };
+            let body: CoordinationBody = Box::new(|ctx| Box::pin(body(ctx)));
+            runtime.coordinate(request, options, handle.caller, Box::new(check), body).await
+        }
+    }
+
+    /// The agents that have all of `skills`, with their load, by id; none where the runtime is gone.
+    pub fn find_agents<S: AsRef<str>>(&self, skills: &[S]) -> Vec<crate::AgentSnapshot> {
+        let Some(runtime) = self.runtime() else { return Vec::new() };
+        let mut agents = runtime.registry().list();
+        agents.retain(|agent| {
+            let has = |skill: &S| agent.descriptor.skills.iter().any(|own| own.id.as_str() == skill.as_ref());
+            skills.iter().all(has)
+        });
+        agents
+    }
+
+    fn runtime(&self) -> Option<Arc<dyn TeamBackend>> {
+        self.runtime.as_ref()?.upgrade()
+    }
+}
+
+/// The report of what a runtime that is gone was asked for.
+fn shut_down(request: &TaskRequest) -> TaskReport {
+    let ids = IdGenerator::random();
+    let task = request.id.clone().unwrap_or_else(|| ids.task(0));
+    let session = request.session.clone().unwrap_or_else(|| ids.session(0));
+    let text = "runtime is gone; run tasks while a `TeamRuntime` lives";
+    let error = TaskError::new(ErrorCode::ShuttingDown, text);
+    let mut report = TaskReport::new(task, session, error.code().status());
+    report.error = Some(error);
+    report
+}
+
+impl fmt::Debug for TeamHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TeamHandle")
+            .field("is_open", &self.runtime().is_some())
+            .field("caller", &self.caller)
+            .finish_non_exhaustive()
+    }
+}
