@@ -20,7 +20,7 @@
 //! |---|---|
 //! | `id`, `derived`, `id_generator` | ids: checked, derived from each other, generated |
 //! | `agent` | who an agent is: descriptor, skills |
-//! | `request`, `outcome`, `resume`, `report` | a task from its request to its report |
+//! | `request`, `digest`, `outcome`, `resume`, `report` | a task from its request to its report |
 //! | `status`, `code`, `error` | the state machine of a task, the error codes, the errors |
 //! | `message`, `artifact` | what is said and what is kept |
 //! | `budget` | counters that are reserved before they are spent |
@@ -31,6 +31,7 @@ mod artifact;
 mod budget;
 mod code;
 mod derived;
+mod digest;
 mod error;
 mod id;
 mod id_generator;
@@ -49,6 +50,7 @@ pub use budget::{
 };
 pub use code::ErrorCode;
 pub use derived::{AttemptPart, derived_id};
+pub use digest::RequestDigest;
 pub use error::{ExecutorError, TaskError, error_chain};
 pub use id::{
     AgentId, ArtifactId, CallId, IdError, IdProblem, MAX_ID_BYTES, MessageId, PlanId, SessionId, SkillId,

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize, Serializer, ser};
 use serde_json::Value;
 
 use crate::{
-    AgentId, ErrorCode, IdError, Message, Metadata, ResumeToken, SessionId, SkillId, TaskError, TaskId,
+    AgentId, ErrorCode, IdError, Message, Metadata, RequestDigest, ResumeToken, SessionId, SkillId,
+    TaskError, TaskId,
 };
 
 const EMPTY: &str = "request has nothing to work on; give it an input, data, a message or an answer";
@@ -239,6 +240,12 @@ impl TaskRequest {
         } else {
             None
         }
+    }
+
+    /// What it asks for, as a hash: equal for two requests that ask for the same work, under whatever id. It takes time
+    /// with the size of the request.
+    pub fn digest(&self) -> RequestDigest {
+        RequestDigest::of(self)
     }
 
     fn keep<I, T>(&mut self, id: T) -> Option<I>

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Submitted ──► Working ──► InputRequired            paused: the same id goes on with an answer
 ///     │            ├──────► Completed                terminal
 ///     ├────────────┼──────► Failed, Blocked, Cancelled   terminal; the same id may be tried again
-///     └────────────┴──────► TimedOut                 terminal; the id is not used again
+///     └────────────┴──────► TimedOut                 terminal; tried again only by an explicit word
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -49,9 +49,10 @@ impl TaskStatus {
         !self.is_active() && !self.is_paused()
     }
 
-    /// Whether the same id may be admitted again for a next attempt.
+    /// Whether the same id may be admitted again for a next attempt without a word about it.
     ///
-    /// A task that is [`Completed`](Self::Completed) or [`TimedOut`](Self::TimedOut) is over; use another id.
+    /// A task that is [`Completed`](Self::Completed) or [`TimedOut`](Self::TimedOut) is over; use another id, or say what
+    /// is to become of it.
     pub fn allows_next_attempt(self) -> bool {
         matches!(self, Self::Failed | Self::Blocked | Self::Cancelled | Self::InputRequired)
     }

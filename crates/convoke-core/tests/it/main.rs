@@ -12,6 +12,7 @@ mod agent;
 mod budget;
 mod budget_threads;
 mod derived;
+mod digest;
 mod errors;
 mod generated;
 mod ids;
