@@ -6,7 +6,7 @@ use convoke_core::{AgentId, ErrorCode, TaskError, TaskId, TaskReport, TaskStatus
 
 use crate::{
     LateWriteHook, Session, SessionHandle, SettleError,
-    attempt::AttemptKey,
+    attempt::{AttemptKey, Worker},
     machine::{Admitted, Settlement},
 };
 
@@ -44,7 +44,7 @@ pub struct Admission {
     previous: Option<Arc<TaskReport>>,
     required_agent: Option<AgentId>,
     /// Who has the attempt, since it started.
-    agent: Option<AgentId>,
+    worker: Option<Worker>,
     is_settled: bool,
 }
 
@@ -52,7 +52,7 @@ impl Admission {
     pub(crate) fn new(session: Session, task: TaskId, admitted: Admitted) -> Self {
         let Admitted { attempt, previous, required_agent } = admitted;
         let key = AttemptKey { task, attempt };
-        Self { session, key, previous, required_agent, agent: None, is_settled: false }
+        Self { session, key, previous, required_agent, worker: None, is_settled: false }
     }
 
     /// The session.
@@ -84,12 +84,45 @@ impl Admission {
     /// Begins the work: status working and the input messages, in one commit. `late` is told of what the executor
     /// writes too late.
     ///
-    /// Started again, it gives another handle for the agent that has the attempt and changes nothing; once settled, a
-    /// handle that is revoked.
+    /// Started again, it gives another handle for whoever has the attempt and changes nothing; once settled, a handle
+    /// that is revoked.
     pub fn start(&mut self, agent: &AgentId, late: LateWriteHook) -> SessionHandle {
-        let agent = self.agent.get_or_insert_with(|| agent.clone());
-        self.session.machine().start(&self.key, agent);
-        SessionHandle::new(self.session.clone(), self.key.clone(), agent.clone(), late)
+        self.start_as(|| Worker::Agent(agent.clone()), late)
+    }
+
+    /// Begins work that no agent has: that of the team itself, which it hands on as tasks of their own.
+    ///
+    /// Its record and its handle name no agent, and what it writes is the [team's](crate::Author::Team). The input is
+    /// not published, and its room is given back; ask for the attempt with [`Attempt::coordinated`](crate::Attempt::coordinated), which needs none.
+    /// Otherwise as [`start`](Self::start).
+    ///
+    /// ```
+    /// use convoke_core::{Message, SessionId, TaskId, TaskReport, TaskRequest, TaskStatus};
+    /// use convoke_session::{Attempt, Author, LateWriteHook, Session};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let session = Session::new(SessionId::new("release-7")?);
+    /// let task = TaskId::new("vote")?;
+    /// let request = TaskRequest::new("Is it ready?");
+    /// let mut admission = session.admit(Attempt::coordinated(task.clone(), &request))?;
+    /// let handle = admission.start_coordinated(LateWriteHook::none());
+    /// handle.post(Message::agent("two of three say yes"))?;
+    /// admission.settle(TaskReport::new(task, session.id().clone(), TaskStatus::Completed))?;
+    ///
+    /// let snapshot = session.snapshot();
+    /// let authors: Vec<_> = snapshot.messages().map(|message| &message.author).collect();
+    /// assert_eq!(authors, [&Author::Team]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn start_coordinated(&mut self, late: LateWriteHook) -> SessionHandle {
+        self.start_as(|| Worker::Team, late)
+    }
+
+    fn start_as(&mut self, worker: impl FnOnce() -> Worker, late: LateWriteHook) -> SessionHandle {
+        let worker = self.worker.get_or_insert_with(worker);
+        self.session.machine().start(&self.key, worker);
+        SessionHandle::new(self.session.clone(), self.key.clone(), worker.clone(), late)
     }
 
     /// Ends the attempt in one commit, and gives the report as it is kept.
@@ -110,8 +143,8 @@ impl Admission {
         report.task = self.key.task.clone();
         report.session = self.session.id().clone();
         report.attempt = self.key.attempt;
-        report.agent.clone_from(&self.agent);
-        report.detached &= self.agent.is_some();
+        report.agent = self.worker.as_ref().and_then(Worker::agent).cloned();
+        report.detached &= self.worker.is_some();
         let report = Arc::new(report);
 
         let settlement = Settlement::new(Arc::clone(&report));
@@ -148,7 +181,7 @@ impl fmt::Debug for Admission {
             .field("session", self.session.id())
             .field("task", &self.key.task)
             .field("attempt", &self.key.attempt)
-            .field("agent", &self.agent)
+            .field("worker", &self.worker)
             .field("is_settled", &self.is_settled)
             .finish_non_exhaustive()
     }

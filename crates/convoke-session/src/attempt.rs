@@ -1,6 +1,6 @@
 //! What is asked of a session when work is to begin.
 
-use convoke_core::{Message, Resume, TaskId, TaskRequest};
+use convoke_core::{AgentId, Message, Resume, TaskId, TaskRequest};
 
 use crate::Author;
 
@@ -51,6 +51,16 @@ impl Attempt {
         }
     }
 
+    /// An attempt at what a request asks for that no agent is to have: it leaves no input message and needs no room
+    /// for one. Begin it with [`Admission::start_coordinated`](crate::Admission::start_coordinated).
+    pub fn coordinated(task: TaskId, request: &TaskRequest) -> Self {
+        let attempt = Self::new(task);
+        match &request.resume {
+            None => attempt,
+            Some(resume) => attempt.resuming(resume.clone()),
+        }
+    }
+
     /// Adds to what the executor is given.
     #[must_use]
     pub fn with_message(mut self, message: Message) -> Self {
@@ -70,6 +80,36 @@ impl Attempt {
     pub fn by(mut self, author: Author) -> Self {
         self.author = author;
         self
+    }
+}
+
+/// Who works on an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Worker {
+    Agent(AgentId),
+    /// The team itself: the attempt is a coordinated one.
+    Team,
+}
+
+impl Worker {
+    pub(crate) fn agent(&self) -> Option<&AgentId> {
+        match self {
+            Self::Agent(agent) => Some(agent),
+            Self::Team => None,
+        }
+    }
+
+    pub(crate) fn author(&self) -> Author {
+        match self {
+            Self::Agent(agent) => Author::Agent(agent.clone()),
+            Self::Team => Author::Team,
+        }
+    }
+}
+
+impl From<Option<AgentId>> for Worker {
+    fn from(agent: Option<AgentId>) -> Self {
+        agent.map_or(Self::Team, Self::Agent)
     }
 }
 

@@ -8,11 +8,12 @@ use convoke_core::{AgentId, Artifact, Message, MessageId, SessionId, TaskId};
 
 use crate::{
     Expected, LateWrite, LateWriteHook, LateWriteKind, Session, SessionError, SessionSnapshot, StateEntry,
-    attempt::AttemptKey,
+    attempt::{AttemptKey, Worker},
     machine::{Machine, When, Writer},
 };
 
-/// What an executor holds of a session: it reads everything, and writes as its agent as long as its attempt runs.
+/// What an executor holds of a session: it reads everything, and writes as its agent as long as its attempt runs. That of a
+/// [coordinated](crate::Admission::start_coordinated) attempt has no agent, and writes as the team.
 ///
 /// [Messages](Self::post) and [artifacts](Self::publish) are staged: readers see them when the attempt completes or
 /// pauses, together with its output, and never if it ends in any other way. The shared state is written at once, as on
@@ -50,13 +51,13 @@ pub struct SessionHandle(Arc<Inner>);
 struct Inner {
     session: Session,
     key: AttemptKey,
-    agent: AgentId,
+    worker: Worker,
     late: LateWriteHook,
 }
 
 impl SessionHandle {
-    pub(crate) fn new(session: Session, key: AttemptKey, agent: AgentId, late: LateWriteHook) -> Self {
-        Self(Arc::new(Inner { session, key, agent, late }))
+    pub(crate) fn new(session: Session, key: AttemptKey, worker: Worker, late: LateWriteHook) -> Self {
+        Self(Arc::new(Inner { session, key, worker, late }))
     }
 
     /// The session.
@@ -74,9 +75,9 @@ impl SessionHandle {
         self.0.key.attempt
     }
 
-    /// The agent that it writes as.
-    pub fn agent(&self) -> &AgentId {
-        &self.0.agent
+    /// The agent that it writes as; `None` where it writes as the team.
+    pub fn agent(&self) -> Option<&AgentId> {
+        self.0.worker.agent()
     }
 
     /// Whether the attempt has ended, so that a write would be refused.
@@ -195,7 +196,7 @@ impl SessionHandle {
                 session: self.session_id().clone(),
                 task: self.task().clone(),
                 attempt: self.attempt(),
-                agent: self.agent().clone(),
+                agent: self.agent().cloned(),
                 kind,
             });
         }
@@ -209,7 +210,7 @@ impl fmt::Debug for SessionHandle {
             .field("session", self.session_id())
             .field("task", self.task())
             .field("attempt", &self.attempt())
-            .field("agent", self.agent())
+            .field("worker", &self.0.worker)
             .finish_non_exhaustive()
     }
 }

@@ -14,8 +14,8 @@ pub struct LateWrite {
     pub task: TaskId,
     /// The attempt that has ended.
     pub attempt: u32,
-    /// Who tried to write.
-    pub agent: AgentId,
+    /// Who tried to write; `None` where the attempt was a [coordinated](crate::Author::Team) one.
+    pub agent: Option<AgentId>,
     /// What kind of write it was.
     pub kind: LateWriteKind,
 }

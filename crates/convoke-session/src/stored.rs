@@ -14,6 +14,8 @@ pub enum Author {
     Host,
     /// An agent.
     Agent(AgentId),
+    /// Nobody in particular: a coordinated task of the team.
+    Team,
 }
 
 impl fmt::Display for Author {
@@ -21,6 +23,7 @@ impl fmt::Display for Author {
         match self {
             Self::Host => f.write_str("host"),
             Self::Agent(agent) => write!(f, "agent `{agent}`"),
+            Self::Team => f.write_str("team"),
         }
     }
 }
@@ -50,7 +53,7 @@ pub struct SessionArtifact {
     pub task: TaskId,
     /// The attempt that published it.
     pub attempt: u32,
-    /// The agent that had the attempt.
+    /// The agent that had the attempt; `None` where it was a [coordinated](Author::Team) one.
     pub agent: Option<AgentId>,
     /// The artifact.
     pub artifact: Artifact,
@@ -99,7 +102,7 @@ pub struct TaskRecord {
     pub status: TaskStatus,
     /// The latest attempt, from 1. It fences: what an earlier one still tries is refused.
     pub attempt: u32,
-    /// Who has, or had, the work; `None` until it starts.
+    /// Who has, or had, the work; `None` until it starts, and for a [coordinated](Author::Team) attempt.
     pub agent: Option<AgentId>,
     /// How the last attempt that left a report ended. It is an earlier one while a later one is active.
     pub report: Option<Arc<TaskReport>>,

@@ -2,10 +2,13 @@
 
 use std::mem;
 
-use convoke_core::{AgentId, Artifact, AttemptPart, Message, MessageId, TaskId, TaskStatus};
+use convoke_core::{Artifact, AttemptPart, Message, MessageId, TaskId, TaskStatus};
 
 use super::{Machine, Writer};
-use crate::{Author, Oversized, SessionError, SessionUsage, TaskRecord, attempt::AttemptKey};
+use crate::{
+    Author, Oversized, SessionError, SessionUsage, TaskRecord,
+    attempt::{AttemptKey, Worker},
+};
 
 /// An attempt that has not ended.
 #[derive(Debug)]
@@ -35,7 +38,7 @@ pub(super) struct Waiting {
 /// What an executor has staged, in its order.
 #[derive(Debug)]
 pub(super) struct Working {
-    pub(super) agent: AgentId,
+    pub(super) worker: Worker,
     pub(super) messages: Vec<(MessageId, Message)>,
     pub(super) artifacts: Vec<Artifact>,
 }
@@ -64,17 +67,19 @@ impl Machine {
     }
 
     /// Working, with its input in the session, in one commit; nothing where it has started or ended already.
-    pub(crate) fn start(&mut self, key: &AttemptKey, agent: &AgentId) {
+    pub(crate) fn start(&mut self, key: &AttemptKey, worker: &Worker) {
         if self.open_attempt(key).is_none_or(|open| open.status() != TaskStatus::Submitted) {
             return;
         }
         let Some(open) = self.open.get_mut(&key.task) else { return };
-        let working = Working { agent: agent.clone(), messages: Vec::new(), artifacts: Vec::new() };
+        let working = Working { worker: worker.clone(), messages: Vec::new(), artifacts: Vec::new() };
         let Phase::Waiting(waiting) = mem::replace(&mut open.phase, Phase::Working(working)) else { return };
         self.reserved = self.reserved.minus(mem::take(&mut open.reserved));
 
         let state = self.commit();
-        for (index, message) in waiting.input.into_iter().enumerate() {
+        // A coordinated attempt hands its input on, in the tasks that it makes of it.
+        let published = if *worker == Worker::Team { Vec::new() } else { waiting.input };
+        for (index, message) in published.into_iter().enumerate() {
             let id = MessageId::of_attempt(&key.task, key.attempt, AttemptPart::Input(index));
             state.push_message(id, waiting.author.clone(), message);
         }
@@ -82,7 +87,7 @@ impl Machine {
         let record = TaskRecord {
             status: TaskStatus::Working,
             attempt: key.attempt,
-            agent: Some(agent.clone()),
+            agent: worker.agent().cloned(),
             report,
             detached: false,
         };

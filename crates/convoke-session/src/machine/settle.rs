@@ -9,8 +9,7 @@ use super::{
     open::{OpenAttempt, Phase, Working, staged_message_id},
 };
 use crate::{
-    Author, Oversized, SessionArtifact, SessionError, SessionUsage, SettleProblem, TaskRecord,
-    attempt::AttemptKey,
+    Oversized, SessionArtifact, SessionError, SessionUsage, SettleProblem, TaskRecord, attempt::AttemptKey,
 };
 
 /// A report with what its output publishes, copied before the lock is taken.
@@ -85,7 +84,7 @@ impl Machine {
                 }
             }
             Phase::Working(working) => {
-                record.agent = Some(working.agent.clone());
+                record.agent = working.worker.agent().cloned();
                 if publishes(status) {
                     publish(state, key, working, settlement);
                 }
@@ -136,7 +135,7 @@ impl Machine {
 /// In the order in which it entered: what was staged during the work, then the answer, then what came with it.
 fn publish(state: &mut State, key: &AttemptKey, working: Working, settlement: Settlement) {
     let AttemptKey { task, attempt } = key;
-    let author = Author::Agent(working.agent.clone());
+    let author = working.worker.author();
     let staged = working.messages.len();
     for (id, message) in working.messages {
         state.push_message(id, author.clone(), message);
@@ -153,7 +152,7 @@ fn publish(state: &mut State, key: &AttemptKey, working: Working, settlement: Se
         state.put_artifact(SessionArtifact {
             task: task.clone(),
             attempt: *attempt,
-            agent: Some(working.agent.clone()),
+            agent: working.worker.agent().cloned(),
             artifact,
         });
     }

@@ -15,7 +15,7 @@ fn a_handle_knows_where_it_belongs() {
     let session = session();
     let (admission, handle) = working(&session, "t");
     assert_eq!(handle.session_id(), session.id());
-    assert_eq!((handle.task(), handle.attempt(), handle.agent()), (&task("t"), 1, &agent("writer")));
+    assert_eq!((handle.task(), handle.attempt(), handle.agent()), (&task("t"), 1, Some(&agent("writer"))));
     assert_eq!(texts(&handle.snapshot()), ["do it"]);
     drop(admission);
 }
@@ -57,7 +57,7 @@ fn a_late_write_is_refused_and_told_once() {
         let told = told.lock().unwrap();
         assert_eq!(told.len(), 1);
         assert_eq!((&told[0].session, &told[0].task, told[0].attempt), (session.id(), &task("t"), 1));
-        assert_eq!((&told[0].agent, told[0].kind), (&agent("writer"), kind));
+        assert_eq!((&told[0].agent, told[0].kind), (&Some(agent("writer")), kind));
         assert_eq!(session.snapshot().revision(), before);
         drop(second);
     };

@@ -10,6 +10,7 @@
 
 mod admission;
 mod bounds;
+mod coordinated;
 mod fixtures;
 mod handle;
 mod limits;
