@@ -7,7 +7,7 @@ use convoke_core::{AgentId, ErrorCode, TaskError, TaskId, TaskReport, TaskStatus
 use crate::{
     LateWriteHook, Session, SessionHandle, SettleError,
     attempt::{AttemptKey, Worker},
-    machine::{Admitted, Settlement},
+    machine::{Opened, Settlement},
 };
 
 /// An attempt that was admitted: whoever owns this decides how it ends.
@@ -43,16 +43,17 @@ pub struct Admission {
     key: AttemptKey,
     previous: Option<Arc<TaskReport>>,
     required_agent: Option<AgentId>,
+    is_reconciled: bool,
     /// Who has the attempt, since it started.
     worker: Option<Worker>,
     is_settled: bool,
 }
 
 impl Admission {
-    pub(crate) fn new(session: Session, task: TaskId, admitted: Admitted) -> Self {
-        let Admitted { attempt, previous, required_agent } = admitted;
+    pub(crate) fn new(session: Session, task: TaskId, opened: Opened) -> Self {
+        let Opened { attempt, previous, required_agent, is_reconciled } = opened;
         let key = AttemptKey { task, attempt };
-        Self { session, key, previous, required_agent, worker: None, is_settled: false }
+        Self { session, key, previous, required_agent, is_reconciled, worker: None, is_settled: false }
     }
 
     /// The session.
@@ -79,6 +80,12 @@ impl Admission {
     /// who does must see to it.
     pub fn required_agent(&self) -> Option<AgentId> {
         self.required_agent.clone()
+    }
+
+    /// Whether it was admitted because the request decided to [retry](crate::Reconcile::Retry) a task that had timed out
+    /// or had a late report.
+    pub fn is_reconciled(&self) -> bool {
+        self.is_reconciled
     }
 
     /// Begins the work: status working and the input messages, in one commit. `late` is told of what the executor
@@ -185,4 +192,16 @@ impl fmt::Debug for Admission {
             .field("is_settled", &self.is_settled)
             .finish_non_exhaustive()
     }
+}
+
+/// What [`Session::admit_with`] makes of a request.
+#[derive(Debug)]
+#[must_use = "dropping an admission ends its attempt as failed"]
+pub enum Admitted {
+    /// It has the next attempt.
+    Attempt(Admission),
+    /// The task was completed by the same request, and this is its report; nothing was changed.
+    Recorded(Arc<TaskReport>),
+    /// The late report of the task was accepted, and is its report now.
+    Accepted(Arc<TaskReport>),
 }

@@ -1,6 +1,6 @@
 //! What is asked of a session when work is to begin.
 
-use convoke_core::{AgentId, Message, Resume, TaskId, TaskRequest};
+use convoke_core::{AgentId, Message, RequestDigest, Resume, TaskId, TaskRequest};
 
 use crate::Author;
 
@@ -25,17 +25,23 @@ pub struct Attempt {
     pub resume: Option<Resume>,
     /// Who gives the input.
     pub author: Author,
+    /// What is asked for, so that the same request can get the report of a completed task instead of an attempt:
+    /// [`IfCompleted::Return`](crate::IfCompleted::Return).
+    pub digest: Option<RequestDigest>,
 }
 
 impl Attempt {
     /// An attempt that the host asks for, without input.
     pub fn new(task: TaskId) -> Self {
-        Self { task, input: Vec::new(), resume: None, author: Author::Host }
+        Self { task, input: Vec::new(), resume: None, author: Author::Host, digest: None }
     }
 
     /// An attempt at what a request asks for: its input, its messages, then the answer to a pause.
+    ///
+    /// `task` is the id that it runs under. Only a request that names its [id](TaskRequest::id) itself gets its
+    /// [digest](Self::digest): under a generated one nobody can send it again, and hashing it takes time.
     pub fn of_request(task: TaskId, request: &TaskRequest) -> Self {
-        let mut attempt = Self::new(task);
+        let mut attempt = Self::coordinated(task, request);
         if !request.input.is_empty() || request.data.is_some() {
             let mut input = Message::user(request.input.clone());
             input.data.clone_from(&request.data);
@@ -45,20 +51,17 @@ impl Attempt {
         match &request.resume {
             None => attempt,
             Some(resume) => {
-                let answer = Message::user(String::new()).with_data(resume.answer.clone());
-                attempt.with_message(answer).resuming(resume.clone())
+                attempt.with_message(Message::user(String::new()).with_data(resume.answer.clone()))
             }
         }
     }
 
     /// An attempt at what a request asks for that no agent is to have: it leaves no input message and needs no room
-    /// for one. Begin it with [`Admission::start_coordinated`](crate::Admission::start_coordinated).
+    /// for one. Begin it with [`Admission::start_coordinated`](crate::Admission::start_coordinated). Otherwise as
+    /// [`of_request`](Self::of_request).
     pub fn coordinated(task: TaskId, request: &TaskRequest) -> Self {
-        let attempt = Self::new(task);
-        match &request.resume {
-            None => attempt,
-            Some(resume) => attempt.resuming(resume.clone()),
-        }
+        let digest = request.id.as_ref().map(|_| request.digest());
+        Self { resume: request.resume.clone(), digest, ..Self::new(task) }
     }
 
     /// Adds to what the executor is given.
@@ -72,6 +75,13 @@ impl Attempt {
     #[must_use]
     pub fn resuming(mut self, resume: Resume) -> Self {
         self.resume = Some(resume);
+        self
+    }
+
+    /// Says what is asked for.
+    #[must_use]
+    pub fn with_digest(mut self, digest: RequestDigest) -> Self {
+        self.digest = Some(digest);
         self
     }
 

@@ -1,12 +1,14 @@
 //! What a session refuses. Whatever is refused has changed nothing.
 
 mod admission;
+mod reconcile;
 mod settle;
 
 use std::fmt;
 
 pub use admission::AdmissionError;
 use convoke_core::{ArtifactId, SessionId, TaskId};
+pub use reconcile::ReconcileError;
 pub use settle::{SettleError, SettleProblem};
 
 use crate::{Expected, LimitKind};

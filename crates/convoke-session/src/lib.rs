@@ -39,6 +39,7 @@
 //! |---|---|
 //! | `session`, `snapshot` | the session, and one moment of it |
 //! | `attempt`, `admission`, `handle`, `late` | one execution of a task, from its admission to writes that come too late |
+//! | `options` | what becomes of a task that is over, where the next request or the host says so |
 //! | `stored` | what a session keeps: messages, artifacts, state entries, task records |
 //! | `limits` | how much a session takes, and how much is in it |
 //! | `error` | what a session refuses |
@@ -51,16 +52,18 @@ mod handle;
 mod late;
 mod limits;
 mod machine;
+mod options;
 mod session;
 mod snapshot;
 mod stored;
 
-pub use admission::Admission;
+pub use admission::{Admission, Admitted};
 pub use attempt::Attempt;
-pub use error::{AdmissionError, Oversized, SessionError, SettleError, SettleProblem};
+pub use error::{AdmissionError, Oversized, ReconcileError, SessionError, SettleError, SettleProblem};
 pub use handle::SessionHandle;
 pub use late::{LateWrite, LateWriteHook, LateWriteKind};
 pub use limits::{Limit, LimitKind, SessionLimits, SessionUsage};
+pub use options::{AdmissionOptions, IfCompleted, Reconcile};
 pub use session::Session;
 pub use snapshot::{SessionActivity, SessionSnapshot};
 pub use stored::{Author, Expected, SessionArtifact, SessionMessage, StateEntry, TaskRecord};

@@ -6,6 +6,7 @@
 
 mod admit;
 mod open;
+mod reconcile;
 mod settle;
 mod shared;
 mod state;
@@ -13,7 +14,7 @@ mod trim;
 
 use std::{collections::HashMap, sync::Arc};
 
-pub(crate) use admit::Admitted;
+pub(crate) use admit::{Answer, Opened};
 use open::OpenAttempt;
 use serde_json::Value;
 

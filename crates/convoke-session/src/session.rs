@@ -1,16 +1,16 @@
 //! The session: one lock around the machine, which is the order of everything.
 
+mod tasks;
+
 use std::{fmt, sync::Arc};
 
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
-use convoke_core::{Message, MessageId, SessionId, TaskId};
+use convoke_core::{Message, MessageId, SessionId};
 
 use crate::{
-    Admission, AdmissionError, Attempt, Expected, SessionActivity, SessionError, SessionLimits,
-    SessionSnapshot, StateEntry,
-    attempt::AttemptKey,
+    Expected, SessionActivity, SessionError, SessionLimits, SessionSnapshot, StateEntry,
     machine::{Machine, When, Writer},
 };
 
@@ -84,36 +84,9 @@ impl Session {
         self.machine().activity()
     }
 
-    /// Whether no task is active, paused or detached.
+    /// Whether no task is active, paused, detached or late.
     pub fn is_idle(&self) -> bool {
         self.activity().is_idle()
-    }
-
-    /// Admits the next attempt of a task.
-    ///
-    /// A task that is not known gets attempt 1; one that failed, was blocked or cancelled, or is paused, the next
-    /// number, which is never used again. Room for the input is set aside, so that
-    /// [`Admission::start`] cannot fail for lack of it; the messages appear when the work starts.
-    ///
-    /// A paused task that gave a resume token goes on only with that token, at [the same
-    /// agent](Admission::required_agent). One that gave none goes on with a plain request, at any agent, or with the
-    /// [empty token](convoke_core::ResumeToken::empty), at the same one. The token is consumed when the attempt starts; one that
-    /// ends before puts the pause back, so that the request can be sent again.
-    ///
-    /// # Errors
-    ///
-    /// [`AdmissionError`] says why not and what to do; no record was touched.
-    pub fn admit(&self, attempt: Attempt) -> Result<Admission, AdmissionError> {
-        let task = attempt.task.clone();
-        let admitted = self.machine().admit(attempt)?;
-        Ok(Admission::new(self.clone(), task, admitted))
-    }
-
-    /// Marks the end of work that went on after its attempt was settled as
-    /// [detached](convoke_core::TaskReport::detached), so that the id can be admitted again. Gives `false`, and changes
-    /// nothing, where no work of exactly this attempt is marked: after the first call, say.
-    pub fn detached_ended(&self, task: &TaskId, attempt: u32) -> bool {
-        self.machine().detached_ended(&AttemptKey { task: task.clone(), attempt })
     }
 
     /// Adds a message of the host, and gives its id.
@@ -132,7 +105,7 @@ impl Session {
     /// Removes the oldest messages until `keep` are left, and gives the number that it removed.
     ///
     /// Messages of one [call](Message::call) go or stay together: one that shares its call with a message that stays,
-    /// or with one that an open attempt has yet to publish, stays too, above `keep`.
+    /// or with one that an open attempt or a late report has yet to publish, stays too, above `keep`.
     ///
     /// # Errors
     ///

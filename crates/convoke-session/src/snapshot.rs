@@ -140,10 +140,12 @@ pub struct SessionActivity {
     pub paused: usize,
     /// Ended for their callers, with work that still runs.
     pub detached: usize,
+    /// Ended, with a [late report](TaskRecord::late) that nobody has decided about.
+    pub late: usize,
 }
 
 impl SessionActivity {
-    /// Whether nothing is active, paused or detached, so that nobody comes back for the session.
+    /// Whether nothing is active, paused, detached or late, so that nobody comes back for the session.
     pub fn is_idle(self) -> bool {
         self == Self::default()
     }
@@ -152,11 +154,13 @@ impl SessionActivity {
         self.active += usize::from(record.status.is_active());
         self.paused += usize::from(record.status.is_paused());
         self.detached += usize::from(record.detached);
+        self.late += usize::from(record.late.is_some());
     }
 
     pub(crate) fn remove(&mut self, record: &TaskRecord) {
         self.active -= usize::from(record.status.is_active());
         self.paused -= usize::from(record.status.is_paused());
         self.detached -= usize::from(record.detached);
+        self.late -= usize::from(record.late.is_some());
     }
 }

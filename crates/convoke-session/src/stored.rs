@@ -4,7 +4,11 @@ use std::{fmt, sync::Arc};
 
 use serde_json::Value;
 
-use convoke_core::{AgentId, Artifact, Message, MessageId, ResumeToken, TaskId, TaskReport, TaskStatus};
+use convoke_core::{
+    AgentId, Artifact, Message, MessageId, RequestDigest, ResumeToken, TaskId, TaskReport, TaskStatus,
+};
+
+use crate::Reconcile;
 
 /// Who wrote something. The session stamps it; nobody can say it of themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -108,9 +112,35 @@ pub struct TaskRecord {
     pub report: Option<Arc<TaskReport>>,
     /// Whether work of the latest attempt still runs although its caller has the report.
     pub detached: bool,
+    /// What the latest attempt was asked for, where its request can be sent again.
+    pub digest: Option<RequestDigest>,
+    /// How detached work of the latest attempt ended, until somebody [decides](crate::Session::reconcile) about it or a
+    /// next attempt is admitted.
+    pub late: Option<Arc<TaskReport>>,
+    /// What was decided about the latest attempt.
+    pub reconciled: Option<Reconcile>,
+    /// How many messages the latest attempt had staged as it ended: what it gives late is numbered after them.
+    pub(crate) staged: usize,
 }
 
 impl TaskRecord {
+    /// Whether the task was abandoned, so that it never has another attempt.
+    pub fn is_closed(&self) -> bool {
+        self.reconciled == Some(Reconcile::Abandon)
+    }
+
+    /// Whether the status, or a decision to retry, allows a next attempt; work that is still detached is in its way all
+    /// the same.
+    pub fn allows_next_attempt(&self) -> bool {
+        let is_retried = self.status == TaskStatus::TimedOut && self.reconciled == Some(Reconcile::Retry);
+        (self.status.allows_next_attempt() || is_retried) && !self.is_closed()
+    }
+
+    /// Whether there is something that [`AdmissionOptions::late`](crate::AdmissionOptions::late) decides about.
+    pub(crate) fn is_late(&self) -> bool {
+        self.status == TaskStatus::TimedOut || self.late.is_some()
+    }
+
     /// The token that an answer must carry: of a paused task whose agent gave one.
     pub fn resume_token(&self) -> Option<&ResumeToken> {
         let report = self.report.as_ref().filter(|_| self.status.is_paused())?;

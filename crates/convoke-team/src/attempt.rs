@@ -94,7 +94,6 @@ impl Prepared {
         let lifetime = if request.session.is_some() { Lifetime::UntilRemoved } else { Lifetime::OfItsWork };
         let session =
             request.session.take().unwrap_or_else(|| shared.ids.session(shared.clock.unix_millis()));
-        request.id = Some(task.clone());
         request.session = Some(session.clone());
         let trace_id = request.trace_id.as_deref().filter(|_| shared.telemetry.is_on()).map(Arc::from);
         let subject = Subject { session, task, attempt: 0, agent: None, trace_id, span: Span::none() };
@@ -240,6 +239,8 @@ impl Prepared {
 
     fn admit(&mut self) -> Result<Admission, TaskError> {
         let attempt = AttemptInput::of_request(self.subject.task.clone(), &self.request);
+        // Only now, since an attempt at a request that was sent under its id can be asked for again. The executor sees it.
+        self.request.id = Some(self.subject.task.clone());
         let sessions = &self.shared.sessions;
         let admission =
             sessions.admit(&self.subject.session, self.shared.session_limits, self.lifetime, attempt)?;

@@ -88,7 +88,7 @@ impl Drop for AfterAbandonment {
 
 /// Marks the end of detached work, and tells of it, once its attempt is settled; does so once, whoever calls it.
 pub(crate) fn end_of_detached(shared: &Shared, session: &Session, subject: &Subject, started: Instant) {
-    if !session.detached_ended(&subject.task, subject.attempt) {
+    if !session.detached_ended(&subject.task, subject.attempt, None) {
         return;
     }
     let status = session.snapshot().task(&subject.task).map(|record| record.status);

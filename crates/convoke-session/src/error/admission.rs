@@ -2,7 +2,7 @@
 
 use convoke_core::{ErrorCode, TaskError, TaskId, TaskStatus};
 
-use crate::SessionError;
+use crate::{ReconcileError, SessionError};
 
 /// An attempt that the session did not admit; no record was touched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,6 +16,35 @@ pub enum AdmissionError {
         /// Its status.
         status: TaskStatus,
     },
+    /// The task was abandoned.
+    #[error("task `{task}` is closed for good; give the request another id")]
+    Closed {
+        /// The task.
+        task: TaskId,
+    },
+    /// The task is completed, and was asked for something else; or it cannot be told, because one of the two has no
+    /// [digest](crate::Attempt::digest).
+    #[error(
+        "request differs from the one that attempt {attempt} of task `{task}` completed; \
+         read that report, or give the request another id"
+    )]
+    OtherRequest {
+        /// The task.
+        task: TaskId,
+        /// The attempt that completed it.
+        attempt: u32,
+    },
+    /// The request would abandon the task that it asks for.
+    #[error(
+        "request cannot abandon its own task `{task}`; retry it or accept its late report, or reconcile it instead"
+    )]
+    Abandon {
+        /// The task.
+        task: TaskId,
+    },
+    /// The late report was not accepted.
+    #[error(transparent)]
+    Reconcile(#[from] ReconcileError),
     /// Work of an earlier attempt still runs.
     #[error(
         "attempt {attempt} of task `{task}` was given up but its work still runs; try again when it has ended"
@@ -71,6 +100,7 @@ impl AdmissionError {
         match self {
             Self::StillDetached { .. } => ErrorCode::StillDetached,
             Self::Input { problem: SessionError::Full { .. }, .. } => ErrorCode::SessionFull,
+            Self::Reconcile(error) => error.code(),
             _ => ErrorCode::InvalidRequest,
         }
     }
@@ -79,18 +109,25 @@ impl AdmissionError {
     pub fn task(&self) -> &TaskId {
         match self {
             Self::Status { task, .. }
+            | Self::Closed { task }
+            | Self::OtherRequest { task, .. }
+            | Self::Abandon { task }
             | Self::StillDetached { task, .. }
             | Self::NotPaused { task, .. }
             | Self::TokenMissing { task, .. }
             | Self::TokenMismatch { task, .. }
             | Self::Input { task, .. } => task,
+            Self::Reconcile(error) => error.task(),
         }
     }
 }
 
 impl From<AdmissionError> for TaskError {
     fn from(error: AdmissionError) -> Self {
-        Self::new(error.code(), error.to_string())
+        match error {
+            AdmissionError::Reconcile(error) => error.into(),
+            error => Self::new(error.code(), error.to_string()),
+        }
     }
 }
 
@@ -98,7 +135,9 @@ impl From<AdmissionError> for TaskError {
 fn way_out(status: TaskStatus) -> &'static str {
     match status {
         TaskStatus::Completed => "read its report, or give the request another id",
-        TaskStatus::TimedOut => "its work may have taken effect, so give the request another id",
+        TaskStatus::TimedOut => {
+            "its work may have taken effect, so reconcile it, or give the request another id"
+        }
         _ => "wait for its report, or give the request another id",
     }
 }

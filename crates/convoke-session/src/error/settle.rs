@@ -65,6 +65,41 @@ pub enum SettleProblem {
     },
 }
 
+impl SettleProblem {
+    /// The machine-readable reason: [`SessionFull`](ErrorCode::SessionFull) where there is no room, else
+    /// [`ContractViolation`](ErrorCode::ContractViolation).
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Output { problem: SessionError::Full { .. }, .. } => ErrorCode::SessionFull,
+            _ => ErrorCode::ContractViolation,
+        }
+    }
+
+    /// The task.
+    pub fn task(&self) -> &TaskId {
+        match self {
+            Self::RepeatedArtifact { task, .. }
+            | Self::Output { task, .. }
+            | Self::Transition { task, .. }
+            | Self::Ended { task, .. } => task,
+        }
+    }
+
+    /// The error as a report carries it. The ids of artifacts are the executor's own words, so they are for the caller
+    /// alone.
+    pub fn to_task_error(&self) -> TaskError {
+        let text = match self {
+            Self::RepeatedArtifact { .. } => "output has two artifacts of one id; name each differently",
+            Self::Output { problem: SessionError::Full { .. }, .. } => {
+                "session has no room for the output; trim it, or raise its limits"
+            }
+            Self::Output { .. } => "output has a value over the session's size limit; split it",
+            Self::Transition { .. } | Self::Ended { .. } => "attempt cannot end like this",
+        };
+        TaskError::new(self.code(), text).with_detail(self.to_string())
+    }
+}
+
 impl SettleError {
     pub(crate) fn new(problem: SettleProblem, report: TaskReport) -> Self {
         Self { problem, report: Box::new(report) }
@@ -75,29 +110,14 @@ impl SettleError {
         &self.problem
     }
 
-    /// The machine-readable reason: [`SessionFull`](ErrorCode::SessionFull) where there is no room, else
-    /// [`ContractViolation`](ErrorCode::ContractViolation).
+    /// The machine-readable reason, as [`SettleProblem::code`].
     pub fn code(&self) -> ErrorCode {
-        match &self.problem {
-            SettleProblem::Output { problem: SessionError::Full { .. }, .. } => ErrorCode::SessionFull,
-            _ => ErrorCode::ContractViolation,
-        }
+        self.problem.code()
     }
 
-    /// The error as a report carries it. The ids of artifacts are the executor's own words, so they are for the caller
-    /// alone.
+    /// The error as a report carries it, as [`SettleProblem::to_task_error`].
     pub fn to_task_error(&self) -> TaskError {
-        let text = match &self.problem {
-            SettleProblem::RepeatedArtifact { .. } => {
-                "output has two artifacts of one id; name each differently"
-            }
-            SettleProblem::Output { problem: SessionError::Full { .. }, .. } => {
-                "session has no room for the output; trim it, or raise its limits"
-            }
-            SettleProblem::Output { .. } => "output has a value over the session's size limit; split it",
-            SettleProblem::Transition { .. } | SettleProblem::Ended { .. } => "attempt cannot end like this",
-        };
-        TaskError::new(self.code(), text).with_detail(self.to_string())
+        self.problem.to_task_error()
     }
 
     /// The report that was refused.

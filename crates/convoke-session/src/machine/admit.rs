@@ -8,21 +8,69 @@ use super::{
     Machine,
     open::{OpenAttempt, Phase, Waiting},
 };
-use crate::{AdmissionError, Attempt, SessionError, SessionUsage, TaskRecord};
+use crate::{
+    AdmissionError, AdmissionOptions, Attempt, IfCompleted, Reconcile, SessionError, SessionUsage, TaskRecord,
+};
 
 /// What an admission found.
 #[derive(Debug)]
-pub(crate) struct Admitted {
+pub(crate) struct Opened {
     pub(crate) attempt: u32,
     pub(crate) previous: Option<Arc<TaskReport>>,
     pub(crate) required_agent: Option<AgentId>,
+    pub(crate) is_reconciled: bool,
+}
+
+/// What becomes of a request.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Opened(Opened),
+    Recorded(Arc<TaskReport>),
+    Accepted(Arc<TaskReport>),
 }
 
 impl Machine {
-    pub(crate) fn admit(&mut self, attempt: Attempt) -> Result<Admitted, AdmissionError> {
-        let Attempt { task, input, resume, author } = attempt;
+    /// Admits a next attempt by the rules that hold without a word of the caller.
+    pub(crate) fn admit(&mut self, attempt: Attempt) -> Result<Opened, AdmissionError> {
+        self.open(attempt, IfCompleted::Refuse, None)
+    }
+
+    pub(crate) fn admit_with(
+        &mut self,
+        attempt: Attempt,
+        options: AdmissionOptions,
+    ) -> Result<Answer, AdmissionError> {
+        let AdmissionOptions { if_completed, late } = options;
+        if late == Some(Reconcile::Abandon) {
+            return Err(AdmissionError::Abandon { task: attempt.task });
+        }
+        let record = self.state.tasks.get(&attempt.task);
+        if let Some(report) = record.and_then(|record| completed(record, if_completed)) {
+            let recorded = record.and_then(|record| record.digest);
+            return match attempt.digest {
+                Some(digest) if recorded == Some(digest) => Ok(Answer::Recorded(report)),
+                _ => Err(AdmissionError::OtherRequest { attempt: report.attempt, task: attempt.task }),
+            };
+        }
+        let late = late.filter(|_| record.is_some_and(|record| record.is_late()));
+        match late {
+            Some(Reconcile::AcceptLate) => {
+                Ok(Answer::Accepted(self.reconcile(&attempt.task, Reconcile::AcceptLate)?))
+            }
+            _ => self.open(attempt, if_completed, late).map(Answer::Opened),
+        }
+    }
+
+    /// Checks everything, the decision about late work included, and opens the next attempt in one commit.
+    fn open(
+        &mut self,
+        attempt: Attempt,
+        if_completed: IfCompleted,
+        late: Option<Reconcile>,
+    ) -> Result<Opened, AdmissionError> {
+        let Attempt { task, input, resume, author, digest } = attempt;
         let record = self.state.tasks.get(&task).map(Arc::as_ref);
-        check_standing(&task, record)?;
+        check_standing(&task, record, if_completed, late)?;
         check_resume(&task, record, resume.as_ref())?;
         let reserved = self
             .check_input(&input)
@@ -39,12 +87,16 @@ impl Machine {
             agent: None,
             report: previous.clone(),
             detached: false,
+            digest,
+            late: None,
+            reconciled: None,
+            staged: 0,
         };
         self.commit().put_record(task.clone(), submitted);
         self.reserved = self.reserved.plus(reserved);
         let phase = Phase::Waiting(Waiting { author, input, pause });
         self.open.insert(task, OpenAttempt { attempt: number, reserved, phase });
-        Ok(Admitted { attempt: number, previous, required_agent })
+        Ok(Opened { attempt: number, previous, required_agent, is_reconciled: late.is_some() })
     }
 
     /// The room that the input needs, so that the start cannot fail for lack of it.
@@ -58,9 +110,25 @@ impl Machine {
     }
 }
 
-fn check_standing(task: &TaskId, record: Option<&TaskRecord>) -> Result<(), AdmissionError> {
+/// The report that a request gets instead of an attempt.
+fn completed(record: &TaskRecord, if_completed: IfCompleted) -> Option<Arc<TaskReport>> {
+    let is_answered = record.status == TaskStatus::Completed && if_completed == IfCompleted::Return;
+    record.report.clone().filter(|_| is_answered)
+}
+
+fn check_standing(
+    task: &TaskId,
+    record: Option<&TaskRecord>,
+    if_completed: IfCompleted,
+    late: Option<Reconcile>,
+) -> Result<(), AdmissionError> {
     let Some(record) = record else { return Ok(()) };
-    if !record.status.allows_next_attempt() {
+    let is_allowed = record.allows_next_attempt()
+        || (record.status == TaskStatus::Completed && if_completed == IfCompleted::Again)
+        || (record.status == TaskStatus::TimedOut && late == Some(Reconcile::Retry));
+    if record.is_closed() {
+        Err(AdmissionError::Closed { task: task.clone() })
+    } else if !is_allowed {
         Err(AdmissionError::Status { task: task.clone(), status: record.status })
     } else if record.detached {
         Err(AdmissionError::StillDetached { task: task.clone(), attempt: record.attempt })

@@ -43,6 +43,12 @@ pub(super) struct Working {
     pub(super) artifacts: Vec<Artifact>,
 }
 
+impl Working {
+    pub(super) fn new(worker: Worker) -> Self {
+        Self { worker, messages: Vec::new(), artifacts: Vec::new() }
+    }
+}
+
 impl OpenAttempt {
     pub(super) fn status(&self) -> TaskStatus {
         match self.phase {
@@ -72,7 +78,7 @@ impl Machine {
             return;
         }
         let Some(open) = self.open.get_mut(&key.task) else { return };
-        let working = Working { worker: worker.clone(), messages: Vec::new(), artifacts: Vec::new() };
+        let working = Working::new(worker.clone());
         let Phase::Waiting(waiting) = mem::replace(&mut open.phase, Phase::Working(working)) else { return };
         self.reserved = self.reserved.minus(mem::take(&mut open.reserved));
 
@@ -83,15 +89,10 @@ impl Machine {
             let id = MessageId::of_attempt(&key.task, key.attempt, AttemptPart::Input(index));
             state.push_message(id, waiting.author.clone(), message);
         }
-        let report = state.tasks.get(&key.task).and_then(|record| record.report.clone());
-        let record = TaskRecord {
-            status: TaskStatus::Working,
-            attempt: key.attempt,
-            agent: worker.agent().cloned(),
-            report,
-            detached: false,
-        };
-        state.put_record(key.task.clone(), record);
+        state.change_record(&key.task, |record| {
+            record.status = TaskStatus::Working;
+            record.agent = worker.agent().cloned();
+        });
     }
 
     /// Keeps a message for the commit; its id is the one that it will have.
@@ -121,17 +122,6 @@ impl Machine {
         let working = self.reserve(key, SessionUsage::artifact(size).minus(replaced))?;
         working.artifacts.push(artifact);
         Ok(())
-    }
-
-    /// Marks the end of work that ran on after its attempt; `false` where there is none of this attempt.
-    pub(crate) fn detached_ended(&mut self, key: &AttemptKey) -> bool {
-        let record = self.state.tasks.get(&key.task);
-        let Some(record) = record.filter(|record| record.detached && record.attempt == key.attempt) else {
-            return false;
-        };
-        let ended = TaskRecord { detached: false, ..TaskRecord::clone(record) };
-        self.commit().put_record(key.task.clone(), ended);
-        true
     }
 
     pub(super) fn check_writer(&self, writer: Writer<'_>) -> Result<(), SessionError> {

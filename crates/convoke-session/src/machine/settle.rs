@@ -6,7 +6,7 @@ use convoke_core::{Artifact, AttemptPart, Message, MessageId, TaskOutput, TaskRe
 
 use super::{
     Machine, State,
-    open::{OpenAttempt, Phase, Working, staged_message_id},
+    open::{OpenAttempt, Phase, Waiting, Working, staged_message_id},
 };
 use crate::{
     Oversized, SessionArtifact, SessionError, SessionUsage, SettleProblem, TaskRecord, attempt::AttemptKey,
@@ -36,7 +36,7 @@ impl Settlement {
 }
 
 /// Whether an attempt that ends so has its output in the session.
-fn publishes(status: TaskStatus) -> bool {
+pub(super) fn publishes(status: TaskStatus) -> bool {
     matches!(status, TaskStatus::Completed | TaskStatus::InputRequired)
 }
 
@@ -75,27 +75,31 @@ impl Machine {
 
         let state = self.commit();
         let report = Arc::clone(&settlement.report);
-        let mut record =
-            TaskRecord { status, attempt, agent: None, detached: report.detached, report: Some(report) };
+        let mut staged = 0;
         match phase {
-            Phase::Waiting(waiting) => {
-                if let Some(pause) = waiting.pause {
-                    record = TaskRecord { attempt, ..pause };
-                }
+            Phase::Waiting(Waiting { pause: Some(pause), .. }) => {
+                state.change_record(&task, |record| *record = TaskRecord { attempt, ..pause });
+                return Ok(());
             }
+            Phase::Waiting(_) => {}
             Phase::Working(working) => {
-                record.agent = working.worker.agent().cloned();
+                staged = working.messages.len();
                 if publishes(status) {
-                    publish(state, key, working, settlement);
+                    publish(state, key, working, settlement, staged);
                 }
             }
         }
-        state.put_record(task, record);
+        state.change_record(&task, |record| {
+            record.status = status;
+            record.detached = report.detached;
+            record.report = Some(report);
+            record.staged = staged;
+        });
         Ok(())
     }
 
     /// Whether staged and returned output can be published together.
-    fn check_output(
+    pub(super) fn check_output(
         &self,
         key: &AttemptKey,
         reserved: SessionUsage,
@@ -132,11 +136,17 @@ impl Machine {
     }
 }
 
-/// In the order in which it entered: what was staged during the work, then the answer, then what came with it.
-fn publish(state: &mut State, key: &AttemptKey, working: Working, settlement: Settlement) {
+/// In the order in which it entered: what was staged during the work, then the answer, then what came with it, numbered
+/// after the `staged` messages that have their ids already.
+pub(super) fn publish(
+    state: &mut State,
+    key: &AttemptKey,
+    working: Working,
+    settlement: Settlement,
+    staged: usize,
+) {
     let AttemptKey { task, attempt } = key;
     let author = working.worker.author();
-    let staged = working.messages.len();
     for (id, message) in working.messages {
         state.push_message(id, author.clone(), message);
     }

@@ -68,11 +68,21 @@ impl State {
         }
     }
 
-    /// The one place where records change, so that the counts of [`SessionActivity`] follow.
+    /// This and [`change_record`](Self::change_record) are all that touch records, so that the counts of
+    /// [`SessionActivity`] follow.
     pub(super) fn put_record(&mut self, task: TaskId, record: TaskRecord) {
         self.activity.add(&record);
         if let Some(replaced) = self.tasks.insert(task, Arc::new(record)) {
             self.activity.remove(&replaced);
         }
+    }
+
+    /// Changes a record in its place, unless a snapshot still has it; nothing where there is none.
+    pub(super) fn change_record(&mut self, task: &TaskId, change: impl FnOnce(&mut TaskRecord)) {
+        let Some(record) = self.tasks.get_mut(task) else { return };
+        self.activity.remove(record);
+        let record = Arc::make_mut(record);
+        change(record);
+        self.activity.add(record);
     }
 }

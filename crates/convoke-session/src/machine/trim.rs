@@ -2,20 +2,21 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use convoke_core::CallId;
+use convoke_core::{CallId, Message};
 
 use super::Machine;
 use crate::SessionMessage;
 
 impl Machine {
     /// Keeps the newest `keep` messages, and the older ones whose call one of those shares, or one that an open attempt
-    /// has yet to publish. Gives the number that went.
+    /// or a late report has yet to publish. Gives the number that went.
     pub(crate) fn trim(&mut self, keep: usize) -> usize {
         let candidates = self.state.messages.len().saturating_sub(keep);
         let is_kept = {
             let newest = self.state.messages.iter().skip(candidates).map(|message| &message.message);
             let calls: HashSet<CallId> = newest
                 .chain(self.open.values().flat_map(super::OpenAttempt::messages))
+                .chain(self.late_messages())
                 .filter_map(|message| message.call.clone())
                 .collect();
             move |message: &SessionMessage| {
@@ -39,5 +40,11 @@ impl Machine {
             state.messages.push_front(message);
         }
         cut
+    }
+    /// What late reports publish if they are accepted. Most sessions have none, and are not searched for them.
+    fn late_messages(&self) -> impl Iterator<Item = &Message> {
+        let records = (self.state.activity.late > 0).then(|| self.state.tasks.values());
+        let reports = records.into_iter().flatten().filter_map(|record| record.late.as_ref());
+        reports.filter_map(|report| report.output.as_ref()).flat_map(|output| &output.messages)
     }
 }

@@ -35,7 +35,9 @@ fn a_status_decides_about_the_next_attempt() {
     check(Completed, Err("task `t` is completed; read its report, or give the request another id"));
     check(
         TimedOut,
-        Err("task `t` is timed_out; its work may have taken effect, so give the request another id"),
+        Err(
+            "task `t` is timed_out; its work may have taken effect, so reconcile it, or give the request another id",
+        ),
     );
     check(InputRequired, Ok(2));
     check(Failed, Ok(2));
@@ -76,10 +78,10 @@ fn detached_work_keeps_its_id_until_it_ends() {
         "attempt 1 of task `t` was given up but its work still runs; try again when it has ended"
     );
     assert!(!session.is_idle());
-    assert!(!session.detached_ended(&task("t"), 2));
-    assert!(!session.detached_ended(&task("other"), 1));
-    assert!(session.detached_ended(&task("t"), 1));
-    assert!(!session.detached_ended(&task("t"), 1));
+    assert!(!session.detached_ended(&task("t"), 2, None));
+    assert!(!session.detached_ended(&task("other"), 1, None));
+    assert!(session.detached_ended(&task("t"), 1, None));
+    assert!(!session.detached_ended(&task("t"), 1, None));
     assert!(session.is_idle());
     assert_eq!(session.admit(attempt("t")).unwrap().attempt(), 2);
 }

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use convoke_core::Message;
 use convoke_session::{
-    Admission, AdmissionError, Expected, LateWriteHook, Session, SessionError, SessionHandle,
-    SessionSnapshot, SettleError,
+    Admission, AdmissionError, Expected, LateWriteHook, Reconcile, ReconcileError, Session, SessionError,
+    SessionHandle, SessionSnapshot, SettleError,
 };
 
 use crate::fixtures::{session, working};
@@ -23,6 +23,7 @@ fn everything_may_move_and_what_is_shared_may_be_shared() {
     error::<SessionError>();
     error::<AdmissionError>();
     error::<SettleError>();
+    error::<ReconcileError>();
 
     let session = session();
     let (admission, handle) = working(&session, "t");
@@ -30,6 +31,7 @@ fn everything_may_move_and_what_is_shared_may_be_shared() {
     let change = |_: Option<&Value>| Value::Null;
     sendable(session.post(Message::user("x")));
     sendable(session.trim(1));
+    sendable(session.reconcile(handle.task(), Reconcile::Retry));
     sendable(session.set_metadata("k", Value::Null));
     sendable(session.set("k", Value::Null));
     sendable(session.erase("k"));

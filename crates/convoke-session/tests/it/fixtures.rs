@@ -11,6 +11,7 @@ use convoke_core::{
 };
 use convoke_session::{
     Admission, Attempt, LateWrite, LateWriteHook, Session, SessionHandle, SessionSnapshot, StateEntry,
+    TaskRecord,
 };
 
 /// The result of a write: each is done when it was polled once.
@@ -85,6 +86,25 @@ pub(crate) fn reach(session: &Session, id: &str, status: TaskStatus) -> Option<A
     }
     admission.settle(report(status)).unwrap();
     None
+}
+
+/// A task whose attempt ended so while its work went on, detached. The agent had staged a message.
+pub(crate) fn give_up(session: &Session, id: &str, status: TaskStatus) -> u32 {
+    let (mut admission, handle) = working(session, id);
+    handle.post(Message::agent("staged")).unwrap();
+    let mut report = report(status);
+    report.detached = true;
+    admission.settle(report).unwrap().attempt
+}
+
+/// A task that was given up so, and whose work has ended late with this report.
+pub(crate) fn end_late(session: &Session, id: &str, status: TaskStatus, late: TaskReport) {
+    let attempt = give_up(session, id, status);
+    assert!(session.detached_ended(&task(id), attempt, Some(late)));
+}
+
+pub(crate) fn record(session: &Session, id: &str) -> TaskRecord {
+    session.snapshot().task(&task(id)).cloned().unwrap()
 }
 
 pub(crate) fn texts(snapshot: &SessionSnapshot) -> Vec<String> {

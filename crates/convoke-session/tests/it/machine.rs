@@ -162,7 +162,7 @@ impl Run {
                 ("dropped".into(), expected.unwrap_or("dropped").into())
             }
             Operation::DetachedEnded { task: id, attempt } => {
-                let actual = self.session.detached_ended(&task(TASKS[*id]), *attempt);
+                let actual = self.session.detached_ended(&task(TASKS[*id]), *attempt, None);
                 (actual.to_string(), self.model.detached_ended(TASKS[*id], *attempt).to_string())
             }
             Operation::HostPost { said } => {
