@@ -127,6 +127,11 @@ impl Budget {
         BudgetBuilder { parent: Some(self.clone()), counters: BTreeMap::new() }
     }
 
+    /// Whether this is `other`, or draws on it.
+    pub fn is_under(&self, other: &Self) -> bool {
+        self.chain().any(|budget| Arc::ptr_eq(&budget.0, &other.0))
+    }
+
     /// Sets `units` aside here and in every ancestor, or nowhere.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use convoke_core::{AgentId, Budget, Lineage, Scope, TaskId, TaskReport};
 use convoke_session::SessionHandle;
 
-use crate::{Progress, TaskDriver, TeamHandle, progress::ProgressSender};
+use crate::{Progress, ProgressSender, TeamHandle};
 
 /// What an executor is given beside the request: the session, the deadline, a cancellation token and a budget.
 ///
@@ -20,7 +20,7 @@ pub struct ExecutionContext {
     agent: AgentId,
     team: TeamHandle,
     previous: Option<Arc<TaskReport>>,
-    progress: Option<Arc<ProgressSender>>,
+    progress: Option<ProgressSender>,
 }
 
 impl ExecutionContext {
@@ -47,6 +47,11 @@ impl ExecutionContext {
     pub fn new(agent: AgentId, session: SessionHandle) -> Self {
         let attempt = Lineage::new(session.session_id().clone(), session.task().clone(), session.attempt());
         let scope = Scope::root().of(attempt.by(agent.clone()));
+        Self::of_attempt(agent, session, scope)
+    }
+
+    /// A context for the attempt that `session` belongs to, in a scope that is made for it.
+    pub fn of_attempt(agent: AgentId, session: SessionHandle, scope: Scope) -> Self {
         Self { session, scope, agent, team: TeamHandle::closed(), previous: None, progress: None }
     }
 
@@ -92,10 +97,10 @@ impl ExecutionContext {
         self
     }
 
-    /// Sends progress to the updates of the handle that `driver` belongs to.
+    /// Sends progress to the updates of a handle; without one it goes nowhere.
     #[must_use]
-    pub fn with_updates_of(mut self, driver: &mut TaskDriver) -> Self {
-        self.progress = driver.take_progress();
+    pub fn with_progress(mut self, progress: impl Into<Option<ProgressSender>>) -> Self {
+        self.progress = progress.into();
         self
     }
 

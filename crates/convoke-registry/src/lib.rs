@@ -56,12 +56,12 @@ pub use dispatch::{Availability, Refusal, WaitStep};
 pub use executor::{AgentExecutor, AnyExecutor, ExecutorCapabilities};
 pub use function::FunctionExecutor;
 pub use lease::{Lease, LeaseMark, LeaseRequest, SlotLease};
-pub use progress::{Progress, Updates};
+pub use progress::{Progress, ProgressSender, Updates};
 pub use registry::{AgentRegistry, AgentSnapshot, RegistryError};
 pub use run_options::{RunOptions, TeamError};
 pub use running::{RunningTask, TaskClaim, Wait, WaitId};
 pub use slots::{LeaseBatch, SlotRequest, SlotUsage, Slots};
-pub use task_handle::{TaskDriver, TaskHandle};
+pub use task_handle::{Awaitable, TaskDriver, TaskHandle};
 pub use team_handle::{CoordinationBody, CoordinationCheck, TeamAnswer, TeamBackend, TeamHandle};
 /// The token that stops a run, as `tokio-util` defines it.
 pub use tokio_util::sync::CancellationToken;

@@ -57,24 +57,28 @@ struct Waiting {
     ended: bool,
 }
 
-/// The running task's end of its updates; the last one to go ends them.
+/// The running task's end of its updates; the last copy to go ends them.
+#[derive(Clone, Debug)]
+pub struct ProgressSender(Arc<Sending>);
+
 #[derive(Debug)]
-pub(crate) struct ProgressSender(Arc<Buffer>);
+struct Sending(Arc<Buffer>);
 
 impl ProgressSender {
     pub(crate) fn send(&self, progress: Progress) {
-        let mut waiting = self.0.waiting.lock();
+        let buffer = &self.0.0;
+        let mut waiting = buffer.waiting.lock();
         if waiting.updates.len() == BUFFERED_UPDATES {
             waiting.updates.pop_front();
             waiting.missed += 1;
         }
         waiting.updates.push_back(progress);
         drop(waiting);
-        self.0.changed.notify_one();
+        buffer.changed.notify_one();
     }
 }
 
-impl Drop for ProgressSender {
+impl Drop for Sending {
     fn drop(&mut self) {
         self.0.waiting.lock().ended = true;
         self.0.changed.notify_one();
@@ -114,5 +118,5 @@ impl Updates {
 
 pub(crate) fn progress_channel() -> (ProgressSender, Updates) {
     let buffer = Arc::new(Buffer::default());
-    (ProgressSender(Arc::clone(&buffer)), Updates(buffer))
+    (ProgressSender(Arc::new(Sending(Arc::clone(&buffer)))), Updates(buffer))
 }

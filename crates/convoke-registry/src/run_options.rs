@@ -4,6 +4,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use convoke_core::{Budget, TaskId, TaskReport};
+use convoke_session::{IfCompleted, Reconcile};
 
 /// What a caller may say about one run, beside the request.
 ///
@@ -21,8 +22,14 @@ pub struct RunOptions {
     pub cancellation: Option<CancellationToken>,
     /// Stops the run at this moment, if the request's timeout does not come first.
     pub deadline: Option<Instant>,
-    /// What the run may spend; the runtime's budget unless set.
+    /// What the run may spend. Unless set, the runtime's budget, or for nested work one under that of the task that asks;
+    /// one that is set there must be made under that too.
     pub budget: Option<Budget>,
+    /// What becomes of the request where its task is completed; refused unless set.
+    pub if_completed: IfCompleted,
+    /// What is decided about a task that timed out, or whose result came late, before the run begins; nothing unless set,
+    /// and then such a task is refused.
+    pub late: Option<Reconcile>,
 }
 
 impl RunOptions {
@@ -49,6 +56,21 @@ impl RunOptions {
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budget = Some(budget);
+        self
+    }
+
+    /// Says what becomes of the request where its task is completed.
+    #[must_use]
+    pub fn with_if_completed(mut self, if_completed: IfCompleted) -> Self {
+        self.if_completed = if_completed;
+        self
+    }
+
+    /// Decides about a task that timed out, or whose result came late: [`Retry`](Reconcile::Retry) runs it again,
+    /// [`AcceptLate`](Reconcile::AcceptLate) answers with what came late.
+    #[must_use]
+    pub fn with_late(mut self, late: Reconcile) -> Self {
+        self.late = Some(late);
         self
     }
 }

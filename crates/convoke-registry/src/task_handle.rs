@@ -16,9 +16,8 @@ use tokio_util::sync::CancellationToken;
 use convoke_core::{Scope, SessionId, TaskError, TaskId, TaskReport, TaskStatus};
 
 use crate::{
-    Refusal, RunningTask, Slots, TaskClaim, TeamError, Updates, Wait,
-    dispatch::ClaimKey,
-    progress::{ProgressSender, progress_channel},
+    ProgressSender, Refusal, RunningTask, Slots, TaskClaim, TeamError, Updates, Wait, dispatch::ClaimKey,
+    progress::progress_channel,
 };
 
 /// A task that runs on its own; a future of its report.
@@ -35,19 +34,25 @@ pub struct TaskHandle {
     status: Arc<AtomicU8>,
     updates: Option<Updates>,
     answer: oneshot::Receiver<Result<TaskReport, TeamError>>,
-    subject: Option<Awaitable>,
+    place: Option<(Awaitable, SessionId)>,
     /// The wait of the task that polls this.
     wait: Option<Wait>,
 }
 
-/// What a task that awaits a handle needs to know of the task behind it.
+/// Where the task behind a handle stands among those who wait for each other.
 #[derive(Debug)]
-struct Awaitable {
+pub struct Awaitable {
     slots: Slots,
     claim: ClaimKey,
-    session: SessionId,
     /// The task that started it, which awaits it also where another task polls the handle for it.
     starter: Option<Scope>,
+}
+
+impl Awaitable {
+    /// The task that has `claim` under the limit `slots`; `starter` is the scope of the task that started it, if one did.
+    pub fn new(slots: &Slots, claim: &TaskClaim, starter: Option<Scope>) -> Self {
+        Self { slots: slots.clone(), claim: claim.key(), starter }
+    }
 }
 
 impl TaskHandle {
@@ -59,10 +64,10 @@ impl TaskHandle {
         let driver = TaskDriver {
             task: task.clone(),
             status: Arc::clone(&status),
-            progress: Some(Arc::new(progress)),
+            progress: Some(progress),
             answer: Some(sender),
         };
-        (Self { task, stop, status, updates: Some(updates), answer, subject: None, wait: None }, driver)
+        (Self { task, stop, status, updates: Some(updates), answer, place: None, wait: None }, driver)
     }
 
     /// A handle of what has its answer already.
@@ -72,16 +77,10 @@ impl TaskHandle {
         handle
     }
 
-    /// Says which claim of `slots` the task has, so that a task that awaits the handle lends it its slot, and hears where
-    /// the wait could never end. `starter` is the scope of the task that started it, if one did.
-    pub fn awaitable(
-        mut self,
-        slots: &Slots,
-        claim: &TaskClaim,
-        session: SessionId,
-        starter: Option<Scope>,
-    ) -> Self {
-        self.subject = Some(Awaitable { slots: slots.clone(), claim: claim.key(), session, starter });
+    /// Lets a task that awaits the handle lend its slot to the one behind it, which belongs to `session`, and hear where
+    /// the wait could never end.
+    pub fn awaitable(mut self, place: Awaitable, session: SessionId) -> Self {
+        self.place = Some((place, session));
         self
     }
 
@@ -107,10 +106,10 @@ impl TaskHandle {
 
     /// Notes who awaits the task; an error where that could never end.
     fn note_wait(&mut self) -> Result<(), Refusal> {
-        let Some(subject) = &self.subject else { return Ok(()) };
-        let is_ours = |scope: &Scope| RunningTask::of(scope, &subject.slots).is_some();
-        let waiter = Scope::current().filter(is_ours).or_else(|| subject.starter.clone());
-        let Some(running) = waiter.as_ref().and_then(|scope| RunningTask::of(scope, &subject.slots)) else {
+        let Some((place, _)) = &self.place else { return Ok(()) };
+        let is_ours = |scope: &Scope| RunningTask::of(scope, &place.slots).is_some();
+        let waiter = Scope::current().filter(is_ours).or_else(|| place.starter.clone());
+        let Some(running) = waiter.as_ref().and_then(|scope| RunningTask::of(scope, &place.slots)) else {
             self.wait = None;
             return Ok(());
         };
@@ -119,7 +118,7 @@ impl TaskHandle {
             self.wait = None;
             self.wait = running.wait();
             if let Some(wait) = &self.wait {
-                wait.on(subject.claim)?;
+                wait.on(place.claim)?;
             }
         }
         Ok(())
@@ -129,7 +128,7 @@ impl TaskHandle {
     fn refused(&mut self, refusal: Refusal) -> Result<TaskReport, TeamError> {
         self.wait = None;
         let lost = || TeamError::Lost { task: self.task.clone() };
-        let session = self.subject.as_ref().map(|subject| subject.session.clone()).ok_or_else(lost)?;
+        let session = self.place.as_ref().map(|(_, session)| session.clone()).ok_or_else(lost)?;
         let error = TaskError::from(refusal);
         let mut report = TaskReport::new(self.task.clone(), session, error.code().status());
         report.error = Some(error);
@@ -167,7 +166,7 @@ impl fmt::Debug for TaskHandle {
 pub struct TaskDriver {
     task: TaskId,
     status: Arc<AtomicU8>,
-    progress: Option<Arc<ProgressSender>>,
+    progress: Option<ProgressSender>,
     answer: Option<oneshot::Sender<Result<TaskReport, TeamError>>>,
 }
 
@@ -182,8 +181,9 @@ impl TaskDriver {
         self.status.store(encode(status), Ordering::Release);
     }
 
-    /// Gives the executor's context its end of the updates; they end with the last copy of it.
-    pub(crate) fn take_progress(&mut self) -> Option<Arc<ProgressSender>> {
+    /// The end of the updates that the executor's context has; they end with the last copy of it. `None` from the second
+    /// call on.
+    pub fn progress(&mut self) -> Option<ProgressSender> {
         self.progress.take()
     }
 

@@ -1,21 +1,17 @@
 //! How a runtime is set up.
 
-use std::{
-    fmt,
-    sync::{Arc, atomic::AtomicUsize},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use convoke_core::{Budget, IdGenerator};
 use convoke_observability::{AnySink, EventIds, EventSink};
 use convoke_registry::AgentRegistry;
-use convoke_session::SessionLimits;
+use convoke_session::{Limit, SessionLimits};
 
 use crate::{
-    TeamEvent, TeamObserver, TeamRuntime, TelemetryFailures, clock::Clock, event::FunctionObserver,
-    sessions::Sessions, shared::Shared, telemetry::Telemetry,
+    TeamEvent, TeamObserver, TeamRuntime, TelemetryFailures, clock::Clock, detached::Detached,
+    event::FunctionObserver, sessions::Sessions, shared::Shared, telemetry::Telemetry,
 };
 
 /// How many tasks run at a time unless a host says otherwise.
@@ -23,6 +19,12 @@ const DEFAULT_MAX_PARALLEL_TASKS: usize = 4;
 
 /// How long work that was asked to stop has to answer unless a host says otherwise.
 const DEFAULT_GRACE: Duration = Duration::from_millis(50);
+
+/// How deep tasks may ask for tasks unless a host says otherwise.
+const DEFAULT_MAX_NESTING_DEPTH: usize = 32;
+
+/// How many sessions a runtime keeps unless a host says otherwise.
+const DEFAULT_MAX_SESSIONS: Limit = Limit::Finite(10_000);
 
 /// Why a runtime cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,6 +66,8 @@ pub struct TeamRuntimeBuilder {
     max_parallel_tasks: usize,
     default_task_timeout: Option<Duration>,
     grace: Duration,
+    max_nesting_depth: usize,
+    max_sessions: Limit,
     observer: Option<Box<dyn TeamObserver>>,
     sink: Option<AnySink>,
     budget: Option<Budget>,
@@ -79,6 +83,8 @@ impl TeamRuntimeBuilder {
             max_parallel_tasks: DEFAULT_MAX_PARALLEL_TASKS,
             default_task_timeout: None,
             grace: DEFAULT_GRACE,
+            max_nesting_depth: DEFAULT_MAX_NESTING_DEPTH,
+            max_sessions: DEFAULT_MAX_SESSIONS,
             observer: None,
             sink: None,
             budget: None,
@@ -104,6 +110,20 @@ impl TeamRuntimeBuilder {
     /// zero gives it none.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
+        self
+    }
+
+    /// How deep tasks may ask for tasks: 0 allows none to. What is deeper is refused with `depth_exceeded`. 32 unless set.
+    pub fn max_nesting_depth(mut self, depth: usize) -> Self {
+        self.max_nesting_depth = depth;
+        self
+    }
+
+    /// How many sessions are kept at a time: those of running tasks, those that were named, and unnamed ones with a task
+    /// that is paused, detached or late. A run that would need one more is refused with `session_full`. 10,000 unless
+    /// set; [`Limit::Unlimited`] for none.
+    pub fn max_sessions(mut self, limit: impl Into<Limit>) -> Self {
+        self.max_sessions = limit.into();
         self
     }
 
@@ -168,7 +188,7 @@ impl TeamRuntimeBuilder {
         Ok(TeamRuntime::new(Shared {
             slots: self.registry.slots(self.max_parallel_tasks),
             registry: self.registry,
-            sessions: Sessions::default(),
+            sessions: Sessions::new(self.session_limits, self.max_sessions),
             telemetry: Telemetry::new(self.observer, sink, Arc::clone(&clock)),
             telemetry_failures: self.telemetry_failures,
             ids: self.ids,
@@ -177,9 +197,11 @@ impl TeamRuntimeBuilder {
             grace: self.grace,
             max_parallel_tasks: self.max_parallel_tasks,
             budget: self.budget,
-            session_limits: self.session_limits,
+            max_nesting_depth: self.max_nesting_depth,
             root: CancellationToken::new(),
-            detached: AtomicUsize::new(0),
+            draining: CancellationToken::new(),
+            under_way: TaskTracker::new(),
+            detached: Detached::default(),
         }))
     }
 }

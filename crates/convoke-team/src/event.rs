@@ -31,6 +31,10 @@ pub enum TeamEventKind {
     DetachedEnded,
     /// An attempt that has ended tried to write to the session, and was refused.
     LateWriteRefused,
+    /// It was decided what becomes of a task that was given up.
+    Reconciled,
+    /// Detached work was given up: its slot and its record are free.
+    Forfeited,
 }
 
 impl TeamEventKind {
@@ -48,7 +52,14 @@ impl TeamEventKind {
             Self::TimedOut => "timed_out",
             Self::DetachedEnded => "detached_ended",
             Self::LateWriteRefused => "late_write_refused",
+            Self::Reconciled => "reconciled",
+            Self::Forfeited => "forfeited",
         }
+    }
+
+    /// Whether it tells of the life of an attempt, and not of what comes after.
+    pub(crate) fn is_of_life(self) -> bool {
+        !matches!(self, Self::DetachedEnded | Self::LateWriteRefused | Self::Reconciled | Self::Forfeited)
     }
 
     /// The event that tells of an attempt's end with `status`.

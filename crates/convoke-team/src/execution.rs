@@ -1,22 +1,26 @@
 //! The task on which an executor runs, from its call to the moment at which it has really ended.
 
-use std::{
-    panic::AssertUnwindSafe,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
 use tokio::{sync::oneshot, time::Instant};
-use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use convoke_core::{ErrorCode, ExecutorError, TaskError, TaskOutcome, TaskRequest};
+use convoke_core::{
+    AgentId, ErrorCode, ExecutorError, Scope, TaskError, TaskOutcome, TaskReport, TaskRequest, TaskStatus,
+    Timing,
+};
 use convoke_observability::{drop_isolated, panic_detail};
-use convoke_registry::{AgentExecutor, ExecutionContext, Lease};
-use convoke_session::Session;
+use convoke_registry::{
+    AgentExecutor, CoordinatedContext, CoordinationBody, ExecutionContext, Lease, LeaseMark, ProgressSender,
+    SlotLease, TeamHandle,
+};
+use convoke_session::{Session, SessionHandle};
 
 use crate::{
     TeamEventKind,
     ending::{End, Ending, StopCause},
+    outcome::{Conclusion, Worker},
     shared::Shared,
     telemetry::Subject,
 };
@@ -28,11 +32,39 @@ pub(crate) struct WorkEnd {
     pub(crate) at: Instant,
 }
 
-/// One call of an executor. It owns the lease: capacity follows the work, not the answer to the caller.
+/// What is to be done, with the capacity that it holds: that follows the work, not the answer to the caller.
+pub(crate) enum Work {
+    /// An agent's executor.
+    Agent(Lease),
+    /// The body of a coordinated task.
+    Body(SlotLease, CoordinationBody),
+}
+
+impl Work {
+    pub(crate) fn agent(&self) -> Option<&AgentId> {
+        match self {
+            Self::Agent(lease) => Some(lease.agent()),
+            Self::Body(..) => None,
+        }
+    }
+
+    pub(crate) fn mark(&self) -> LeaseMark {
+        match self {
+            Self::Agent(lease) => lease.mark(),
+            Self::Body(slot, _) => slot.mark(),
+        }
+    }
+}
+
+/// One piece of work.
 pub(crate) struct Execution {
-    pub(crate) lease: Lease,
+    pub(crate) work: Work,
     pub(crate) request: TaskRequest,
-    pub(crate) ctx: ExecutionContext,
+    pub(crate) handle: SessionHandle,
+    pub(crate) team: TeamHandle,
+    pub(crate) scope: Scope,
+    pub(crate) previous: Option<Arc<TaskReport>>,
+    pub(crate) progress: Option<ProgressSender>,
     pub(crate) end: oneshot::Sender<WorkEnd>,
     pub(crate) after: AfterAbandonment,
 }
@@ -46,31 +78,69 @@ pub(crate) struct AfterAbandonment {
     pub(crate) settled: oneshot::Receiver<()>,
     pub(crate) session: Session,
     pub(crate) subject: Subject,
+    pub(crate) began: Instant,
+    /// How it ended after all.
+    pub(crate) late: Option<TaskReport>,
     pub(crate) started: Instant,
+    pub(crate) _under_way: TaskTrackerToken,
 }
 
 impl Execution {
     /// Runs the work to its end, whenever that is.
     pub(crate) async fn run(self) {
-        // Declared first, so that it is dropped last: the lease is free when the end is told.
-        let Self { mut after, lease, request, ctx, end } = self;
-        let abort = lease.capabilities().abort_on_cancel.then(|| ctx.cancellation().clone());
-        let said = work(&lease, request, ctx, abort).await;
-        let decided = after.ending.end();
-        let at = Instant::now();
-        // Before anybody can see the end, so that a follow-up finds the place free. The lease may hold the last copy of a
-        // removed agent's executor, whose destructor is the host's code: a panic of it has nowhere to go.
-        drop_isolated(lease);
+        // Declared first, so that it is dropped last: the capacity is free when the end is told.
+        let Self { mut after, work, request, handle, team, scope, previous, progress, end } = self;
+        let said;
+        let decided;
+        let at;
+        match work {
+            Work::Agent(lease) => {
+                let ctx = ExecutionContext::of_attempt(lease.agent().clone(), handle, scope.clone())
+                    .with_team(team)
+                    .with_previous(previous)
+                    .with_progress(progress);
+                said = scope.wrap(execute(&lease, request, ctx)).await;
+                (decided, at) = (after.ending.end(), Instant::now());
+                // Before anybody can see the end, so that a follow-up finds the place free. The lease may hold the last
+                // copy of a removed agent's executor, whose destructor is the host's code: a panic of it has nowhere to go.
+                drop_isolated(lease);
+            }
+            Work::Body(slot, body) => {
+                let ctx = CoordinatedContext::new(handle, scope.clone(), team, previous);
+                said = scope.wrap(guarded(Worker(None), async move { body(ctx).await })).await;
+                (decided, at) = (after.ending.end(), Instant::now());
+                drop(slot);
+            }
+        }
         match decided {
             End::Ended(asked_to_stop) => {
                 // Fails where the driver is gone, which is where the tokio runtime ends.
                 let _ = end.send(WorkEnd { said, asked_to_stop, at });
             }
             End::Abandoned => {
+                after.late = after.late_report(said);
                 // Either way there is nothing more to wait for.
                 let _ = (&mut after.settled).await;
             }
         }
+    }
+}
+
+impl AfterAbandonment {
+    /// The report of what came late; none where the work says no more than that it stopped.
+    fn late_report(&self, said: Result<TaskOutcome, TaskError>) -> Option<TaskReport> {
+        let Subject { session, task, agent, .. } = &self.subject;
+        let Conclusion { status, output, pause, error } =
+            Conclusion::of_work(Worker(agent.as_ref()), said, None);
+        if status == TaskStatus::Cancelled {
+            return None;
+        }
+        let mut report = TaskReport::new(task.clone(), session.clone(), status);
+        report.output = output;
+        report.pause = pause;
+        report.error = error;
+        report.timing = Timing::new(self.began - self.started, self.began.elapsed());
+        Some(report)
     }
 }
 
@@ -81,35 +151,39 @@ impl Drop for AfterAbandonment {
         // Closed before the record is looked at: whoever comes second, this or the commit, sees what the other did.
         self.settled.close();
         if self.ending.is_abandoned() {
-            end_of_detached(&self.shared, &self.session, &self.subject, self.started);
+            end_of_detached(&self.shared, &self.session, &self.subject, self.started, self.late.take());
         }
     }
 }
 
 /// Marks the end of detached work, and tells of it, once its attempt is settled; does so once, whoever calls it.
-pub(crate) fn end_of_detached(shared: &Shared, session: &Session, subject: &Subject, started: Instant) {
-    if !session.detached_ended(&subject.task, subject.attempt, None) {
+pub(crate) fn end_of_detached(
+    shared: &Shared,
+    session: &Session,
+    subject: &Subject,
+    started: Instant,
+    late: Option<TaskReport>,
+) {
+    if !session.detached_ended(&subject.task, subject.attempt, late) {
         return;
     }
+    shared.detached.take(&subject.session, &subject.task, subject.attempt);
     let status = session.snapshot().task(&subject.task).map(|record| record.status);
-    shared.detached.fetch_sub(1, Ordering::Relaxed);
     shared.sessions.end_if_over(session.id());
     if let Some(status) = status {
         shared.telemetry.tell(TeamEventKind::DetachedEnded, subject, status, None, started.elapsed());
     }
 }
 
-/// Calls the executor; a panic, also of its destructors, becomes an error. With `abort` its future is dropped at its first
-/// yield after the signal.
-async fn work(
+/// Calls the executor. Where it may be aborted, its future is dropped at its first yield after the signal.
+async fn execute(
     lease: &Lease,
     request: TaskRequest,
     ctx: ExecutionContext,
-    abort: Option<CancellationToken>,
 ) -> Result<TaskOutcome, TaskError> {
-    let executor = lease.executor();
-    let said = AssertUnwindSafe(async {
-        let work = executor.execute(request, ctx);
+    let abort = lease.capabilities().abort_on_cancel.then(|| ctx.cancellation().clone());
+    guarded(Worker(Some(lease.agent())), async {
+        let work = lease.executor().execute(request, ctx);
         let said = match abort {
             None => work.await,
             Some(token) => tokio::select! {
@@ -121,13 +195,16 @@ async fn work(
         // Here, since the error's text is made by the host's code, which may panic as well.
         said.map_err(ExecutorError::into_task_error)
     })
-    .catch_unwind()
-    .await;
-    said.unwrap_or_else(|payload| {
-        let error = TaskError::new(
-            ErrorCode::ExecutorPanicked,
-            format!("executor of agent `{}` panicked", lease.agent()),
-        );
+    .await
+}
+
+/// Work whose panic, also of its destructors, becomes an error.
+async fn guarded(
+    worker: Worker<'_>,
+    work: impl Future<Output = Result<TaskOutcome, TaskError>>,
+) -> Result<TaskOutcome, TaskError> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|payload| {
+        let error = TaskError::new(ErrorCode::ExecutorPanicked, worker.panicked());
         Err(match panic_detail(payload) {
             Some(text) => error.with_detail(text),
             None => error,

@@ -37,29 +37,37 @@
 //! | where | what |
 //! |---|---|
 //! | `runtime`, `builder` | what a host calls |
-//! | `attempt` | the driver of one attempt: admission, dispatch, work, settlement |
+//! | `backend` | what handles ask for, carried out |
+//! | `caller` | who asks, and what nested work takes from the task that asks for it |
+//! | `prepared`, `attempt` | one attempt: what is decided at the first poll; admission, dispatch, work, settlement |
 //! | `ending` | the one compare-and-set of an attempt: who decides how it ended |
 //! | `execution` | the task that an executor runs on, to its real end |
+//! | `detached` | the work that goes on although its caller has its answer |
 //! | `outcome` | what a report says about an end: pure |
 //! | `parallel` | many tasks in one line |
 //! | `sessions`, `shared`, `clock` | the sessions of a runtime, what its tasks share with it, its time |
 //! | `event`, `telemetry` | what is told, and how a failing observer is kept from the work |
 
 mod attempt;
+mod backend;
 mod builder;
+mod caller;
 mod clock;
+mod detached;
 mod ending;
 mod event;
 mod execution;
 mod outcome;
 mod parallel;
+mod prepared;
 mod runtime;
 mod sessions;
 mod shared;
 mod telemetry;
 
 pub use builder::{BuildError, TeamRuntimeBuilder};
+pub use detached::{DetachedWork, NotDetached};
 pub use event::{ObserverError, TeamEvent, TeamEventKind, TeamObserver};
 pub use runtime::{TeamRuntime, TeamStats};
-pub use sessions::SessionAdminError;
+pub use sessions::{SessionAdminError, UnfinishedTask};
 pub use telemetry::TelemetryFailures;

@@ -1,8 +1,33 @@
 //! What a report says about an attempt's end: pure, from how the work ended and why it was stopped.
 
+use std::fmt;
+
 use convoke_core::{AgentId, ErrorCode, Pause, TaskError, TaskOutcome, TaskOutput, TaskStatus};
 
 use crate::ending::StopCause;
+
+/// Who works on a task, for a text: an agent, or nobody in particular.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Worker<'a>(pub(crate) Option<&'a AgentId>);
+
+impl fmt::Display for Worker<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(agent) => write!(f, "agent `{agent}`"),
+            None => f.write_str("coordinated task"),
+        }
+    }
+}
+
+impl Worker<'_> {
+    /// What a report says of its panic.
+    pub(crate) fn panicked(self) -> String {
+        match self.0 {
+            Some(agent) => format!("executor of agent `{agent}` panicked"),
+            None => "coordinated task panicked".into(),
+        }
+    }
+}
 
 /// How an attempt ended, as its report says it.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +58,7 @@ impl Conclusion {
     /// The work's own word. Where it says that it stopped because it was asked to, the cause says what that makes of it;
     /// every other word is kept, also after a stop.
     pub(crate) fn of_work(
-        agent: &AgentId,
+        worker: Worker<'_>,
         said: Result<TaskOutcome, TaskError>,
         asked_to_stop: Option<StopCause>,
     ) -> Self {
@@ -48,31 +73,31 @@ impl Conclusion {
                 error: None,
             },
             Ok(TaskOutcome::Blocked { reason, output }) => {
-                let text = format!("agent `{agent}` cannot do it as things stand");
+                let text = format!("{worker} cannot do it as things stand");
                 Self::with_output(TaskError::new(ErrorCode::AgentBlocked, text).with_detail(reason), output)
             }
             Ok(TaskOutcome::TimedOut { output }) => {
-                let text = format!("agent `{agent}` ran out of time by its own clock");
+                let text = format!("{worker} ran out of time by its own clock");
                 Self::with_output(TaskError::new(ErrorCode::TimedOut, text), output)
             }
             Ok(TaskOutcome::Cancelled { output }) => {
-                let mut stopped = Self::stopped(agent, asked_to_stop);
+                let mut stopped = Self::stopped(worker, asked_to_stop);
                 stopped.output = Some(output);
                 stopped
             }
             Err(error) if error.code() == ErrorCode::Cancelled && asked_to_stop.is_some() => {
-                Self::stopped(agent, asked_to_stop)
+                Self::stopped(worker, asked_to_stop)
             }
             Err(error) => Self::of_error(error),
         }
     }
 
-    fn stopped(agent: &AgentId, asked_to_stop: Option<StopCause>) -> Self {
+    fn stopped(worker: Worker<'_>, asked_to_stop: Option<StopCause>) -> Self {
         match asked_to_stop {
-            Some(cause) => Self::of_stop(cause, "while the agent worked"),
+            Some(cause) => Self::of_stop(cause, "while it was worked on"),
             None => Self::of_error(TaskError::new(
                 ErrorCode::Cancelled,
-                format!("agent `{agent}` stopped although nobody asked it to"),
+                format!("{worker} stopped although nobody asked for it"),
             )),
         }
     }

@@ -1,6 +1,6 @@
 //! Many tasks at once: one owner for all that wait, a driver for each that runs.
 
-use std::{collections::BTreeSet, mem, sync::Arc};
+use std::{collections::BTreeSet, iter::Zip, mem, sync::Arc, vec};
 
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use tokio::{
@@ -10,32 +10,56 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
-use convoke_core::{TaskId, TaskReport, TaskRequest};
-use convoke_registry::{Lease, LeaseBatch, Refusal, RunOptions, TeamError};
+use convoke_core::{Scope, TaskId, TaskReport, TaskRequest};
+use convoke_registry::{Lease, LeaseBatch, Refusal, RunOptions, TeamError, Wait, WaitId};
 
 use crate::{
-    attempt::{Prepared, task_id},
+    caller::Caller,
     ending::StopCause,
     outcome::Conclusion,
+    prepared::{Origin, Prepared, task_id},
     shared::Shared,
 };
 
 type Answer = Result<TaskReport, TeamError>;
 
 /// Runs `requests` on a task of their own; dropped, it stops them all.
-pub(crate) async fn run(shared: Arc<Shared>, requests: Vec<TaskRequest>, options: RunOptions) -> Vec<Answer> {
+pub(crate) async fn run(
+    shared: Arc<Shared>,
+    requests: Vec<TaskRequest>,
+    options: RunOptions,
+    caller: Option<Scope>,
+) -> Vec<Answer> {
     let Ok(tokio) = Handle::try_current() else {
         return requests.iter().map(|_| Err(TeamError::NoTokio)).collect();
     };
-    let stop = shared.root.child_token();
+    let caller = Caller::find(caller, &shared.slots);
+    let wait = caller.wait(&shared.slots);
+    let awaited_in = wait.as_ref().map(Wait::id);
+    let (stop, started) = (caller.stop(&shared), Instant::now());
     let stop_on_drop = stop.clone().drop_guard();
     let tasks: Vec<_> = requests.iter().map(|request| task_id(&shared, request)).collect();
-    let batch = Batch::new(&shared, requests, &tasks, &options, &stop);
+    let batch = Batch {
+        places: Vec::with_capacity(requests.len()),
+        requests: requests.into_iter().zip(tasks.clone()),
+        leases: shared.slots.batch(),
+        deadlines: BTreeSet::new(),
+        running: FuturesUnordered::new(),
+        waiting: 0,
+        shared: Arc::clone(&shared),
+        options,
+        caller,
+        awaited_in,
+        stop,
+        started,
+        span: Span::current(),
+    };
     let (sender, answers) = oneshot::channel();
     tokio.spawn(async move {
         // Nobody waits for the answers of a run that was dropped; the records have them.
-        let _ = sender.send(batch.run(options.cancellation).await);
+        let _ = sender.send(batch.run().await);
         shared.release();
     });
     let answers = answers.await;
@@ -45,6 +69,9 @@ pub(crate) async fn run(shared: Arc<Shared>, requests: Vec<TaskRequest>, options
 
 /// How many requests are put in line before what runs is looked after again.
 const ASKED_AT_ONCE: usize = 64;
+
+/// What a request that is ended in line was doing.
+const WHILE_WAITING: &str = "while it waited for an agent";
 
 /// Where one request of a batch is.
 #[expect(clippy::large_enum_variant, reason = "every place ends as the large one")]
@@ -56,15 +83,23 @@ enum Place {
 }
 
 struct Batch {
+    /// The requests that are not in line yet.
+    requests: Zip<vec::IntoIter<TaskRequest>, vec::IntoIter<TaskId>>,
+    /// Those that were, in their order.
     places: Vec<Place>,
     leases: LeaseBatch,
     /// When those that wait run out of time.
     deadlines: BTreeSet<(Instant, usize)>,
     running: FuturesUnordered<BoxFuture<'static, (usize, Answer)>>,
+    /// How many are in line.
     waiting: usize,
-    /// The first request that is not in line yet.
-    next: usize,
+    shared: Arc<Shared>,
+    options: RunOptions,
+    caller: Caller,
+    awaited_in: Option<WaitId>,
     stop: CancellationToken,
+    started: Instant,
+    span: Span,
 }
 
 /// What the owner of a batch hears next.
@@ -73,67 +108,38 @@ enum News {
     Lease(usize, Result<Lease, Refusal>),
     Ended(usize, Answer),
     Stopped,
+    Draining,
     Deadline,
     /// Nothing else happened: it is time to put more requests in line.
     Quiet,
 }
 
 impl Batch {
-    fn new(
-        shared: &Arc<Shared>,
-        requests: Vec<TaskRequest>,
-        tasks: &[TaskId],
-        options: &RunOptions,
-        stop: &CancellationToken,
-    ) -> Self {
-        let prepare = |(request, task): (TaskRequest, &TaskId)| {
-            let prepared = Prepared::new(shared, request, task.clone(), options.clone(), stop.clone());
-            Place::Waiting(Box::new(prepared))
-        };
-        let places: Vec<_> = requests.into_iter().zip(tasks).map(prepare).collect();
-        let waiting = places.len();
-        Self {
-            places,
-            leases: shared.slots.batch(),
-            deadlines: BTreeSet::new(),
-            running: FuturesUnordered::new(),
-            waiting,
-            next: 0,
-            stop: stop.clone(),
-        }
-    }
-
-    async fn run(mut self, cancellation: Option<CancellationToken>) -> Vec<Answer> {
-        let token = cancellation.unwrap_or_default();
-        while self.waiting > 0 || !self.running.is_empty() {
+    async fn run(mut self) -> Vec<Answer> {
+        let token = self.options.cancellation.clone().unwrap_or_default();
+        while self.waiting > 0 || !self.running.is_empty() || self.requests.len() > 0 {
             match self.news(&token).await {
                 News::Ended(index, answer) => self.done(index, answer),
                 News::Lease(index, Ok(lease)) => self.start(index, lease),
                 News::Lease(index, Err(refusal)) => {
                     self.end_waiting(index, Conclusion::of_error(refusal.into()));
                 }
-                News::Quiet => {
-                    let end = self.places.len().min(self.next + ASKED_AT_ONCE);
-                    for index in mem::replace(&mut self.next, end)..end {
-                        self.ask(index);
-                    }
-                }
+                News::Quiet => self.ask_more(ASKED_AT_ONCE),
                 News::Stopped => {
-                    // What is not in line yet hears of it as it asks.
-                    let asked = mem::replace(&mut self.next, self.places.len());
-                    for index in asked..self.places.len() {
-                        self.ask(index);
-                    }
-                    for index in 0..asked {
-                        self.stop_waiting(index, StopCause::Cancelled);
-                    }
+                    let cancelled =
+                        |_: &Prepared| Some(Conclusion::of_stop(StopCause::Cancelled, WHILE_WAITING));
+                    self.end_all_waiting(cancelled);
+                }
+                News::Draining => {
+                    self.end_all_waiting(|prepared| prepared.defect().map(Conclusion::of_error));
                 }
                 News::Deadline => {
                     let now = Instant::now();
                     while let Some((_, index)) = self.deadlines.first().copied().filter(|(at, _)| *at <= now)
                     {
                         self.deadlines.pop_first();
-                        self.stop_waiting(index, StopCause::Deadline);
+                        self.leases.withdraw(index);
+                        self.end_waiting(index, Conclusion::of_stop(StopCause::Deadline, WHILE_WAITING));
                     }
                 }
             }
@@ -146,7 +152,7 @@ impl Batch {
     }
 
     async fn news(&mut self, token: &CancellationToken) -> News {
-        let waits = self.waiting > 0;
+        let waits = self.waiting > 0 || self.requests.len() > 0;
         let deadline = self.deadlines.first().map(|(at, _)| *at);
         let deadline = async {
             match deadline {
@@ -159,11 +165,33 @@ impl Batch {
             Some((index, answer)) = self.running.next() => News::Ended(index, answer),
             () = self.stop.cancelled(), if waits => News::Stopped,
             () = token.cancelled(), if waits => News::Stopped,
+            // What a running task asks for still runs.
+            () = self.shared.draining.cancelled(), if waits && !self.caller.is_task() => News::Draining,
             () = deadline, if waits => News::Deadline,
             // Also where nobody waits any more: a lease that crossed the end of its wait goes back at once.
             (index, lease) = self.leases.next() => News::Lease(index, lease),
             // After a yield, so that many requests hold up neither what runs nor the thread.
-            () = yield_now(), if self.next < self.places.len() => News::Quiet,
+            () = yield_now(), if self.requests.len() > 0 => News::Quiet,
+        }
+    }
+
+    /// Puts the next requests in line.
+    fn ask_more(&mut self, count: usize) {
+        for _ in 0..count {
+            let Some((request, task)) = self.requests.next() else { return };
+            let origin = Origin {
+                caller: self.caller.clone(),
+                stop: self.stop.clone(),
+                awaited_in: self.awaited_in,
+                claim: None,
+                is_coordinated: false,
+                started: self.started,
+                span: self.span.clone(),
+            };
+            let prepared = Prepared::new(&self.shared, request, task, self.options.clone(), origin);
+            self.places.push(Place::Waiting(Box::new(prepared)));
+            self.waiting += 1;
+            self.ask(self.places.len() - 1);
         }
     }
 
@@ -194,10 +222,17 @@ impl Batch {
         }
     }
 
-    fn stop_waiting(&mut self, index: usize, cause: StopCause) {
-        // An answer that is on its way already comes too late: the place is taken, and a lease in it goes back.
-        self.leases.withdraw(index);
-        self.end_waiting(index, Conclusion::of_stop(cause, "while it waited for an agent"));
+    /// Ends all that wait; those that are not in line yet hear of it as they ask.
+    fn end_all_waiting(&mut self, conclusion: impl Fn(&Prepared) -> Option<Conclusion>) {
+        self.ask_more(self.requests.len());
+        for index in 0..self.places.len() {
+            let Some(Place::Waiting(prepared)) = self.places.get(index) else { continue };
+            if let Some(conclusion) = conclusion(prepared) {
+                // An answer that is on its way already comes too late: the place is taken, and a lease in it goes back.
+                self.leases.withdraw(index);
+                self.end_waiting(index, conclusion);
+            }
+        }
     }
 
     fn end_waiting(&mut self, index: usize, conclusion: Conclusion) {

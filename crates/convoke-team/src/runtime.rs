@@ -1,22 +1,20 @@
 //! The runtime: what a host calls.
 
-use std::{
-    fmt,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{fmt, sync::Arc, time::Duration};
 
-use tokio::{runtime::Handle, sync::oneshot};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::DropGuard;
+use tracing::Span;
 
-use convoke_core::{IdError, SessionId, TaskReport, TaskRequest};
-use convoke_registry::{AgentRegistry, RunOptions, SlotUsage, TaskHandle, TeamError};
-use convoke_session::Session;
+use convoke_core::{IdError, SessionId, TaskError, TaskId, TaskOutcome, TaskReport, TaskRequest};
+use convoke_registry::{
+    AgentRegistry, CoordinatedContext, RunOptions, SlotUsage, TaskHandle, TeamError, TeamHandle,
+};
+use convoke_session::{Reconcile, Session};
 
 use crate::{
-    SessionAdminError, TeamRuntimeBuilder,
-    attempt::{Prepared, task_id},
-    parallel,
-    shared::Shared,
+    DetachedWork, NotDetached, SessionAdminError, TeamEventKind, TeamRuntimeBuilder, UnfinishedTask,
+    attempt::Job, backend, caller::Caller, parallel, shared::Shared, telemetry::Subject,
 };
 
 /// Runs tasks on the agents of a registry. Cloning shares it.
@@ -121,24 +119,7 @@ impl TeamRuntime {
         request: TaskRequest,
         options: RunOptions,
     ) -> impl Future<Output = Result<TaskReport, TeamError>> + Send + use<> {
-        let shared = Arc::clone(&self.shared);
-        async move {
-            let tokio = Handle::try_current().map_err(|_| TeamError::NoTokio)?;
-            let stop = shared.root.child_token();
-            let stop_on_drop = stop.clone().drop_guard();
-            let task = task_id(&shared, &request);
-            let prepared = Prepared::new(&shared, request, task.clone(), options, stop);
-            let (sender, answer) = oneshot::channel();
-            // Boxed, here and below: spawning moves a future several times, and this one is large.
-            tokio.spawn(Box::pin(async move {
-                // Nobody waits for the answer of a run that was dropped; its record has it.
-                let _ = sender.send(prepared.run(None).await);
-                shared.release();
-            }));
-            let answer = answer.await;
-            stop_on_drop.disarm();
-            answer.unwrap_or(Err(TeamError::Lost { task }))
-        }
+        backend::run(Arc::clone(&self.shared), request, options, None, Job::Agent)
     }
 
     /// Starts one task on its own, at once, and gives its handle.
@@ -174,22 +155,7 @@ impl TeamRuntime {
 
     /// Starts one task on its own, with a token, a deadline or a budget. Otherwise as [`spawn`](Self::spawn).
     pub fn spawn_with(&self, request: TaskRequest, options: RunOptions) -> TaskHandle {
-        let stop = self.shared.root.child_token();
-        let task = task_id(&self.shared, &request);
-        let (handle, mut driver) = TaskHandle::new(task.clone(), stop.clone());
-        match Handle::try_current() {
-            Ok(tokio) => {
-                let shared = Arc::clone(&self.shared);
-                let prepared = Prepared::new(&shared, request, task, options, stop);
-                tokio.spawn(Box::pin(async move {
-                    let answer = prepared.run(Some(&mut driver)).await;
-                    driver.answer(answer);
-                    shared.release();
-                }));
-            }
-            Err(_) => driver.answer(Err(TeamError::NoTokio)),
-        }
-        handle
+        backend::spawn(&self.shared, request, options, Caller::find(None, &self.shared.slots))
     }
 
     /// Runs many tasks, and gives their reports in the order of the requests.
@@ -242,7 +208,7 @@ impl TeamRuntime {
     {
         let shared = Arc::clone(&self.shared);
         let requests: Vec<_> = requests.into_iter().collect();
-        async move { parallel::run(shared, requests, options).await }
+        parallel::run(shared, requests, options, None)
     }
 
     /// The session with this id, where a task or [`create_session`](Self::create_session) made it. A run that names no
@@ -255,23 +221,144 @@ impl TeamRuntime {
     ///
     /// # Errors
     ///
-    /// Where the id is no id, or is taken.
+    /// Where the id is no id, or is taken, or where as many sessions are kept as may be.
     pub fn create_session<I>(&self, id: I) -> Result<Session, SessionAdminError>
     where
         I: TryInto<SessionId>,
         I::Error: Into<IdError>,
     {
-        let id = id.try_into().map_err(Into::into)?;
-        self.shared.sessions.create(Session::with_limits(id, self.shared.session_limits))
+        self.shared.sessions.create(id.try_into().map_err(Into::into)?)
     }
 
     /// Forgets a session, and gives it back.
     ///
     /// # Errors
     ///
-    /// Where it is not known, or where a task of it is active, paused or detached.
+    /// Where it is not known, or where a task of it is active, paused, detached or late.
     pub fn remove_session(&self, id: impl AsRef<str>) -> Result<Session, SessionAdminError> {
         self.shared.sessions.remove(id.as_ref())
+    }
+
+    /// A handle of this runtime, for whoever is to ask it for work and no more: it makes no sessions, and neither drains
+    /// nor ends the runtime. Executors get one from their context.
+    pub fn handle(&self) -> TeamHandle {
+        TeamHandle::new(&self.shared)
+    }
+
+    /// Runs `body` as a task of the session that nobody in particular does; see [`TeamHandle::coordinate`].
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`run`](Self::run).
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn coordinate<C, B, F>(
+        &self,
+        request: TaskRequest,
+        options: RunOptions,
+        check: C,
+        body: B,
+    ) -> impl Future<Output = Result<TaskReport, TeamError>> + Send + use<C, B, F>
+    where
+        C: FnOnce() -> Result<(), TaskError> + Send + 'static,
+        B: FnOnce(CoordinatedContext) -> F + Send + 'static,
+        F: Future<Output = Result<TaskOutcome, TaskError>> + Send + 'static,
+    {
+        self.handle().coordinate(request, options, check, body)
+    }
+
+    /// Decides what is to become of a task that was given up while its work may have taken effect: timed out, or with a
+    /// result that came late. The only way out of a terminal status. See [`Session::reconcile`] for what each decision
+    /// does; this one tells of it too, and forgets a session that was kept for it alone.
+    /// [`RunOptions::late`] does the same with the next request.
+    ///
+    /// # Errors
+    ///
+    /// Where the session is not known, or where it refuses: nothing was decided, and a late report is still there.
+    pub fn reconcile(
+        &self,
+        session: &SessionId,
+        task: &TaskId,
+        decision: Reconcile,
+    ) -> impl Future<Output = Result<TaskReport, SessionAdminError>> + Send + use<> {
+        let unknown = || SessionAdminError::Unknown { session: session.to_string() };
+        let found = self.session(session).ok_or_else(unknown);
+        let (shared, task) = (Arc::clone(&self.shared), task.clone());
+        async move {
+            let session = found?;
+            let report = session.reconcile(&task, decision).await?;
+            let subject = Subject {
+                session: session.id().clone(),
+                task,
+                attempt: report.attempt,
+                agent: report.agent.clone(),
+                trace_id: None,
+                span: Span::none(),
+            };
+            let status = report.status;
+            shared.telemetry.tell(
+                TeamEventKind::Reconciled,
+                &subject,
+                status,
+                report.error.as_ref(),
+                Duration::ZERO,
+            );
+            shared.sessions.end_if_over(session.id());
+            Ok(Arc::unwrap_or_clone(report))
+        }
+    }
+
+    /// The work that goes on although its caller has its answer, by session and task.
+    pub fn detached(&self) -> Vec<DetachedWork> {
+        self.shared.detached.list()
+    }
+
+    /// Gives up detached work that may never end: its slot and its record are free, and what it gives late is refused.
+    /// The agent's unit is free too where its executor can work on several tasks at once; where it cannot, the unit opens
+    /// when the executor is [replaced](AgentRegistry::replace), since the old one is still busy.
+    ///
+    /// # Errors
+    ///
+    /// Where no work of exactly this attempt is detached.
+    pub fn forfeit(&self, session: &SessionId, task: &TaskId, attempt: u32) -> Result<(), NotDetached> {
+        let not_detached = || NotDetached { session: session.clone(), task: task.clone(), attempt };
+        let found = self.session(session).ok_or_else(not_detached)?;
+        if !found.forfeit(task, attempt) {
+            return Err(not_detached());
+        }
+        let work = self.shared.detached.take(session, task, attempt).ok_or_else(not_detached)?;
+        work.mark.forfeit();
+        if let Some(status) = found.snapshot().task(task).map(|record| record.status) {
+            let (shared, elapsed) = (&self.shared, work.started.elapsed());
+            shared.telemetry.tell(TeamEventKind::Forfeited, &work.subject, status, None, elapsed);
+        }
+        self.shared.sessions.end_if_over(found.id());
+        Ok(())
+    }
+
+    /// Admits nothing more from hosts, and waits until what is under way has ended, detached work included, or until
+    /// `deadline`; gives what is left. It stops nothing: what was admitted runs on, and so do the tasks that it asks for.
+    /// Everything else is refused with `shutting_down`: new runs, the rest of a `run_parallel`, independent tasks.
+    ///
+    /// One way: a runtime that has begun to drain never admits again. Not to be awaited inside a task of the runtime,
+    /// which would wait for itself until the deadline.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the wait; the runtime drains on.
+    pub async fn drain(&self, deadline: impl Into<Option<Instant>> + Send) -> Vec<UnfinishedTask> {
+        let deadline = deadline.into();
+        self.shared.draining.cancel();
+        self.shared.under_way.close();
+        let ended = self.shared.under_way.wait();
+        match deadline {
+            // Either way the sessions say what is left.
+            Some(deadline) => drop(timeout_at(deadline, ended).await),
+            None => ended.await,
+        }
+        self.shared.sessions.unfinished()
     }
 
     /// The agents that this runtime dispatches to.
@@ -284,7 +371,7 @@ impl TeamRuntime {
         TeamStats {
             max_parallel_tasks: self.shared.max_parallel_tasks,
             slots: self.shared.slots.usage(),
-            detached: self.shared.detached.load(Ordering::Relaxed),
+            detached: self.shared.detached.len(),
             sessions: self.shared.sessions.len(),
             telemetry_errors: self.shared.telemetry.failures(),
         }

@@ -4,8 +4,11 @@ use std::collections::{HashMap, hash_map::Entry};
 
 use parking_lot::RwLock;
 
-use convoke_core::{IdError, SessionId};
-use convoke_session::{Admission, AdmissionError, Attempt, Session, SessionActivity, SessionLimits};
+use convoke_core::{AgentId, ErrorCode, IdError, SessionId, TaskError, TaskId, TaskStatus};
+use convoke_session::{
+    AdmissionOptions, Admitted, Attempt, Limit, ReconcileError, Session, SessionActivity, SessionLimits,
+    TaskRecord,
+};
 
 /// Why a session was not created or not removed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,8 +31,9 @@ pub enum SessionAdminError {
     },
     /// A task of the session has not come to its end.
     #[error(
-        "session `{session}` has {} active, {} paused and {} detached tasks; remove it once they have ended",
-        activity.active, activity.paused, activity.detached
+        "session `{session}` has {} active, {} paused, {} detached and {} late tasks; \
+         remove it once they have ended, or reconcile them",
+        activity.active, activity.paused, activity.detached, activity.late
     )]
     InUse {
         /// The session.
@@ -37,6 +41,37 @@ pub enum SessionAdminError {
         /// What is under way.
         activity: SessionActivity,
     },
+    /// The session refuses the decision.
+    #[error(transparent)]
+    Reconcile(#[from] ReconcileError),
+    /// The runtime keeps as many sessions as it may.
+    #[error("{}", too_many(*limit))]
+    TooMany {
+        /// How many it keeps at most.
+        limit: u64,
+    },
+}
+
+fn too_many(limit: u64) -> String {
+    format!("{limit} sessions are kept, which is the limit; remove some, or raise `max_sessions`")
+}
+
+/// A task that has not come to its end when a runtime has drained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnfinishedTask {
+    /// Its session.
+    pub session: SessionId,
+    /// The task.
+    pub task: TaskId,
+    /// Which execution of it.
+    pub attempt: u32,
+    /// Who has it; `None` where it waits, or where nobody in particular does.
+    pub agent: Option<AgentId>,
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// Whether its caller has an answer already.
+    pub detached: bool,
 }
 
 /// How long the runtime keeps a session.
@@ -44,7 +79,7 @@ pub enum SessionAdminError {
 pub(crate) enum Lifetime {
     /// Until the host removes it: it was named.
     UntilRemoved,
-    /// As long as work of it is active, paused or detached.
+    /// As long as work of it is active, paused, detached or late.
     OfItsWork,
 }
 
@@ -54,49 +89,100 @@ struct Kept {
     lifetime: Lifetime,
 }
 
+/// The sessions by id.
+///
 /// Admission happens under the read lock and removal under the write lock, so that no task is admitted to a session that
 /// is being forgotten.
-#[derive(Debug, Default)]
-pub(crate) struct Sessions(RwLock<HashMap<SessionId, Kept>>);
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    kept: RwLock<HashMap<SessionId, Kept>>,
+    limits: SessionLimits,
+    /// How many are kept at most.
+    max: Limit,
+}
 
 impl Sessions {
+    /// Each session that is made here takes `limits`.
+    pub(crate) fn new(limits: SessionLimits, max: Limit) -> Self {
+        Self { kept: RwLock::default(), limits, max }
+    }
+
     pub(crate) fn get(&self, id: &str) -> Option<Session> {
-        Some(self.0.read().get(id)?.session.clone())
+        Some(self.kept.read().get(id)?.session.clone())
     }
 
     /// Admits an attempt to a session, which is made if it does not exist and the attempt is admitted.
     pub(crate) fn admit(
         &self,
         id: &SessionId,
-        limits: SessionLimits,
         lifetime: Lifetime,
         attempt: Attempt,
-    ) -> Result<Admission, AdmissionError> {
-        if let Some(kept) = self.0.read().get(id) {
-            return kept.session.admit(attempt);
+        options: AdmissionOptions,
+    ) -> Result<Admitted, TaskError> {
+        if let Some(kept) = self.kept.read().get(id) {
+            return Ok(kept.session.admit_with(attempt, options)?);
         }
-        match self.0.write().entry(id.clone()) {
-            Entry::Occupied(kept) => kept.get().session.admit(attempt),
+        let mut sessions = self.kept.write();
+        let room = self.room(&sessions);
+        match sessions.entry(id.clone()) {
+            Entry::Occupied(kept) => Ok(kept.get().session.admit_with(attempt, options)?),
             Entry::Vacant(free) => {
-                let session = Session::with_limits(id.clone(), limits);
-                let admission = session.admit(attempt)?;
+                room.map_err(|limit| TaskError::new(ErrorCode::SessionFull, too_many(limit)))?;
+                let session = Session::with_limits(id.clone(), self.limits);
+                let admitted = session.admit_with(attempt, options)?;
                 free.insert(Kept { session, lifetime });
-                Ok(admission)
+                Ok(admitted)
             }
         }
     }
 
-    pub(crate) fn create(&self, session: Session) -> Result<Session, SessionAdminError> {
-        match self.0.write().entry(session.id().clone()) {
+    pub(crate) fn create(&self, id: SessionId) -> Result<Session, SessionAdminError> {
+        let mut sessions = self.kept.write();
+        let room = self.room(&sessions);
+        match sessions.entry(id) {
             Entry::Occupied(taken) => Err(SessionAdminError::Exists { session: taken.key().clone() }),
             Entry::Vacant(free) => {
+                room.map_err(|limit| SessionAdminError::TooMany { limit })?;
+                let session = Session::with_limits(free.key().clone(), self.limits);
                 Ok(free.insert(Kept { session, lifetime: Lifetime::UntilRemoved }).session.clone())
             }
         }
     }
 
+    /// The limit, where it leaves no room for one more.
+    fn room(&self, sessions: &HashMap<SessionId, Kept>) -> Result<(), u64> {
+        match self.max {
+            Limit::Finite(limit) if sessions.len() as u64 >= limit => Err(limit),
+            _ => Ok(()),
+        }
+    }
+
+    /// What has not come to its end, by session and task.
+    pub(crate) fn unfinished(&self) -> Vec<UnfinishedTask> {
+        let snapshots: Vec<_> = self.kept.read().values().map(|kept| kept.session.snapshot()).collect();
+        let mut unfinished: Vec<_> = snapshots
+            .iter()
+            .flat_map(|snapshot| {
+                let is_alive = |record: &TaskRecord| record.status.is_active() || record.detached;
+                snapshot.tasks().filter(move |(_, record)| is_alive(record)).map(|(task, record)| {
+                    UnfinishedTask {
+                        session: snapshot.id().clone(),
+                        task: task.clone(),
+                        attempt: record.attempt,
+                        agent: record.agent.clone(),
+                        status: record.status,
+                        detached: record.detached,
+                    }
+                })
+            })
+            .collect();
+        unfinished
+            .sort_unstable_by(|one, other| (&one.session, &one.task).cmp(&(&other.session, &other.task)));
+        unfinished
+    }
+
     pub(crate) fn remove(&self, id: &str) -> Result<Session, SessionAdminError> {
-        let mut sessions = self.0.write();
+        let mut sessions = self.kept.write();
         let unknown = || SessionAdminError::Unknown { session: id.to_owned() };
         let kept = sessions.get(id).ok_or_else(unknown)?;
         let activity = kept.session.activity();
@@ -109,10 +195,10 @@ impl Sessions {
     /// Forgets a session that was kept only for its last work, once that is over.
     pub(crate) fn end_if_over(&self, id: &SessionId) {
         let is_over = |kept: &Kept| kept.lifetime == Lifetime::OfItsWork && kept.session.is_idle();
-        if !self.0.read().get(id).is_some_and(is_over) {
+        if !self.kept.read().get(id).is_some_and(is_over) {
             return;
         }
-        if let Entry::Occupied(kept) = self.0.write().entry(id.clone())
+        if let Entry::Occupied(kept) = self.kept.write().entry(id.clone())
             && is_over(kept.get())
         {
             kept.remove();
@@ -120,6 +206,6 @@ impl Sessions {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.read().len()
+        self.kept.read().len()
     }
 }

@@ -1,18 +1,14 @@
 //! What a runtime and the tasks that it owns share.
 
-use std::{
-    sync::{Arc, atomic::AtomicUsize},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use convoke_core::{Budget, IdGenerator};
 use convoke_observability::drop_isolated;
 use convoke_registry::{AgentRegistry, Slots};
-use convoke_session::SessionLimits;
 
-use crate::{TelemetryFailures, clock::Clock, sessions::Sessions, telemetry::Telemetry};
+use crate::{TelemetryFailures, clock::Clock, detached::Detached, sessions::Sessions, telemetry::Telemetry};
 
 /// What the runtime and its tasks share.
 pub(crate) struct Shared {
@@ -27,10 +23,14 @@ pub(crate) struct Shared {
     pub(crate) grace: Duration,
     pub(crate) max_parallel_tasks: usize,
     pub(crate) budget: Option<Budget>,
-    pub(crate) session_limits: SessionLimits,
+    pub(crate) max_nesting_depth: usize,
     /// Cancelled when the runtime ends.
     pub(crate) root: CancellationToken,
-    pub(crate) detached: AtomicUsize,
+    /// Cancelled when it begins to drain: hosts get nothing more admitted.
+    pub(crate) draining: CancellationToken,
+    /// Everything under way, detached work included.
+    pub(crate) under_way: TaskTracker,
+    pub(crate) detached: Detached,
 }
 
 impl Shared {

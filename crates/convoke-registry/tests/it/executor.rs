@@ -95,7 +95,7 @@ async fn a_context_says_what_it_was_built_with() {
 #[tokio::test]
 async fn progress_goes_to_the_handle_whose_driver_the_context_was_given() {
     let (mut handle, mut driver) = TaskHandle::new(TaskId::new("t").unwrap(), CancellationToken::new());
-    let ctx = trial().context().with_updates_of(&mut driver);
+    let ctx = trial().context().with_progress(driver.progress());
     ctx.emit("half");
     let mut updates = handle.updates().unwrap();
     assert_eq!(updates.next().await.unwrap().text, "half");

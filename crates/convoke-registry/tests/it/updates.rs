@@ -6,7 +6,7 @@ use convoke_testkit::{Trial, dropped_after};
 
 fn channel() -> (ExecutionContext, Updates, TaskDriver) {
     let (mut handle, mut driver) = TaskHandle::new(TaskId::new("t").unwrap(), CancellationToken::new());
-    let ctx = Trial::new(TaskRequest::new("x")).unwrap().context().with_updates_of(&mut driver);
+    let ctx = Trial::new(TaskRequest::new("x")).unwrap().context().with_progress(driver.progress());
     (ctx, handle.updates().unwrap(), driver)
 }
 

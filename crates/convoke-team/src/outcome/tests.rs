@@ -10,7 +10,7 @@ fn check(
     expected: (TaskStatus, Option<ErrorCode>),
 ) {
     let said = said.map_err(ExecutorError::into_task_error);
-    let concluded = Conclusion::of_work(&AgentId::new("a").unwrap(), said.clone(), asked);
+    let concluded = Conclusion::of_work(Worker(Some(&AgentId::new("a").unwrap())), said.clone(), asked);
     let code = concluded.error.as_ref().map(TaskError::code);
     assert_eq!((concluded.status, code), expected, "{said:?} after {asked:?}");
 }
@@ -41,6 +41,7 @@ fn only_a_word_that_says_stopped_is_read_by_the_cause() {
 #[test]
 fn what_a_stopped_executor_had_so_far_stays_in_the_report() {
     let said = Ok(TaskOutcome::Cancelled { output: "half".into() });
-    let concluded = Conclusion::of_work(&AgentId::new("a").unwrap(), said, Some(StopCause::Deadline));
+    let concluded =
+        Conclusion::of_work(Worker(Some(&AgentId::new("a").unwrap())), said, Some(StopCause::Deadline));
     assert_eq!(concluded.output.map(|output| output.text).as_deref(), Some("half"));
 }

@@ -96,7 +96,8 @@ async fn check<F: Future>(call: impl FnOnce(&House) -> F, cut: Cut) -> bool {
     }
     house.assert_rest();
     if let Some(session) = house.team.session("s") {
-        assert!(session.is_idle(), "{cut:?}");
+        let activity = session.activity();
+        assert_eq!((activity.active, activity.paused, activity.detached), (0, 0, 0), "{cut:?}");
         for (task, record) in session.snapshot().tasks() {
             assert!(record.status.is_terminal(), "{task} is {} after {cut:?}", record.status);
             let names = house.events.names_of(task.as_str());

@@ -193,7 +193,8 @@ async fn dropping_the_call_stops_and_settles_all() {
     gate.open();
     settle().await;
     house.assert_rest();
-    assert!(house.team.session("s").unwrap().is_idle());
+    let activity = house.team.session("s").unwrap().activity();
+    assert_eq!((activity.active, activity.detached, activity.late), (0, 0, 1));
     assert_eq!(house.events.names_of("waits"), ["cancelled"]);
 }
 

@@ -1,6 +1,7 @@
 //! The sessions of a runtime: named ones live until they are removed, unnamed ones with their work.
 
 use convoke_core::{TaskRequest, TaskStatus};
+use convoke_session::Reconcile;
 use convoke_team::{SessionAdminError, TeamEventKind};
 use convoke_testkit::{Gate, ScriptedExecutor, Step};
 
@@ -28,13 +29,19 @@ async fn a_run_without_a_session_leaves_none_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unnamed_session_stays_as_long_as_detached_work_of_it() {
+async fn an_unnamed_session_stays_until_its_detached_work_has_ended_and_is_decided_about() {
     let house = House::of(1, ScriptedExecutor::new([Step::reply("late").after_delay(ms(500))]));
     let report = house.run(TaskRequest::new("x").with_timeout(ms(20))).await;
     assert!(report.detached);
     let session = house.team.session(&report.session).unwrap();
     assert_eq!((house.team.stats().sessions, session.activity().detached), (1, 1));
     house.events.seen(TeamEventKind::DetachedEnded, 1).await;
+    assert_eq!(
+        (house.team.stats().sessions, session.activity().detached, session.activity().late),
+        (1, 0, 1)
+    );
+    let accepted = house.team.reconcile(&report.session, &report.task, Reconcile::AcceptLate).await.unwrap();
+    assert_eq!((accepted.status, accepted.text()), (TaskStatus::Completed, "late"));
     assert_eq!(house.team.stats().sessions, 0);
     assert!(session.is_idle());
 }
@@ -63,7 +70,8 @@ async fn a_session_with_work_that_is_not_over_is_not_removed() {
     let refused = house.team.remove_session("s").unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "session `s` has 1 active, 1 paused and 0 detached tasks; remove it once they have ended"
+        "session `s` has 1 active, 1 paused, 0 detached and 0 late tasks; remove it once they have ended, or \
+         reconcile them"
     );
     house.run(task("detached").with_timeout(ms(20))).await;
     let SessionAdminError::InUse { activity, .. } = house.team.remove_session("s").unwrap_err() else {

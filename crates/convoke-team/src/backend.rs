@@ -1,0 +1,133 @@
+//! What handles ask for, carried out: each call finds its caller, its wait and its stop, and starts a driver.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use tokio::{runtime::Handle, sync::oneshot};
+
+use convoke_core::{Scope, TaskRequest};
+use convoke_registry::{
+    AgentRegistry, Awaitable, CoordinationBody, CoordinationCheck, RunOptions, TaskHandle, TeamAnswer,
+    TeamBackend, TeamError,
+};
+
+use crate::{
+    attempt::Job,
+    caller::Caller,
+    parallel,
+    prepared::{Origin, Prepared, task_id},
+    shared::Shared,
+};
+
+impl TeamBackend for Shared {
+    fn registry(&self) -> &AgentRegistry {
+        &self.registry
+    }
+
+    fn run(
+        self: Arc<Self>,
+        request: TaskRequest,
+        options: RunOptions,
+        caller: Option<Scope>,
+    ) -> BoxFuture<'static, TeamAnswer> {
+        Box::pin(run(self, request, options, caller, Job::Agent))
+    }
+
+    fn run_parallel(
+        self: Arc<Self>,
+        requests: Vec<TaskRequest>,
+        options: RunOptions,
+        caller: Option<Scope>,
+    ) -> BoxFuture<'static, Vec<TeamAnswer>> {
+        Box::pin(parallel::run(self, requests, options, caller))
+    }
+
+    fn spawn(
+        self: Arc<Self>,
+        request: TaskRequest,
+        options: RunOptions,
+        caller: Option<Scope>,
+    ) -> TaskHandle {
+        let caller = Caller::find(caller, &self.slots);
+        spawn(&self, request, options, caller)
+    }
+
+    fn spawn_independent(
+        self: Arc<Self>,
+        mut request: TaskRequest,
+        options: RunOptions,
+        caller: Option<Scope>,
+    ) -> TaskHandle {
+        let trace_id = Caller::find(caller, &self.slots).trace_id();
+        request.trace_id = request.trace_id.or_else(|| Some(trace_id?.to_string()));
+        spawn(&self, request, options, Caller::host())
+    }
+
+    fn coordinate(
+        self: Arc<Self>,
+        request: TaskRequest,
+        options: RunOptions,
+        caller: Option<Scope>,
+        check: CoordinationCheck,
+        body: CoordinationBody,
+    ) -> BoxFuture<'static, TeamAnswer> {
+        Box::pin(run(self, request, options, caller, Job::Coordinated(check, body)))
+    }
+}
+
+/// Runs one task on a driver of its own, and waits for the answer; dropped, it stops the task.
+pub(crate) async fn run(
+    shared: Arc<Shared>,
+    request: TaskRequest,
+    options: RunOptions,
+    caller: Option<Scope>,
+    job: Job,
+) -> TeamAnswer {
+    let tokio = Handle::try_current().map_err(|_| TeamError::NoTokio)?;
+    let caller = Caller::find(caller, &shared.slots);
+    let wait = caller.wait(&shared.slots);
+    let mut origin = Origin::new(&shared, caller);
+    origin.awaited_in = wait.as_ref().map(convoke_registry::Wait::id);
+    origin.is_coordinated = matches!(job, Job::Coordinated(..));
+    let stop_on_drop = origin.stop.clone().drop_guard();
+    let task = task_id(&shared, &request);
+    let prepared = Prepared::new(&shared, request, task.clone(), options, origin);
+    let (sender, answer) = oneshot::channel();
+    // Boxed, here and below: spawning moves a future several times, and this one is large.
+    tokio.spawn(Box::pin(async move {
+        // Nobody waits for the answer of a run that was dropped; its record has it.
+        let _ = sender.send(prepared.run(job, None).await);
+        shared.release();
+    }));
+    let answer = answer.await;
+    stop_on_drop.disarm();
+    answer.unwrap_or(Err(TeamError::Lost { task }))
+}
+
+/// Starts one task on a driver of its own.
+pub(crate) fn spawn(
+    shared: &Arc<Shared>,
+    request: TaskRequest,
+    options: RunOptions,
+    caller: Caller,
+) -> TaskHandle {
+    let task = task_id(shared, &request);
+    let starter = caller.scope().cloned();
+    let mut origin = Origin::new(shared, caller);
+    let (handle, mut driver) = TaskHandle::new(task.clone(), origin.stop.clone());
+    let Ok(tokio) = Handle::try_current() else {
+        driver.answer(Err(TeamError::NoTokio));
+        return handle;
+    };
+    let claim = origin.claim.insert(shared.slots.claim(&task));
+    let awaitable = Awaitable::new(&shared.slots, claim, starter);
+    let prepared = Prepared::new(shared, request, task, options, origin);
+    let handle = handle.awaitable(awaitable, prepared.subject.session.clone());
+    let shared = Arc::clone(shared);
+    tokio.spawn(Box::pin(async move {
+        let answer = prepared.run(Job::Agent, Some(&mut driver)).await;
+        driver.answer(answer);
+        shared.release();
+    }));
+    handle
+}

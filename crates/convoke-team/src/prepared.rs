@@ -1,0 +1,323 @@
+//! A request with everything decided that is decided at the first poll: its ids, its session, its deadline.
+
+use std::{mem, sync::Arc, time::Duration};
+
+use tokio::time::{Instant, sleep_until};
+use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
+use tracing::{
+    Span,
+    field::{Empty, display},
+};
+
+use convoke_core::{
+    AgentId, Budget, ErrorCode, TaskError, TaskId, TaskReport, TaskRequest, TaskStatus, Timing,
+};
+use convoke_registry::{LeaseRequest, RunOptions, TaskClaim, TeamError, WaitId};
+use convoke_session::{AdmissionOptions, Admitted, Attempt};
+
+use crate::{
+    TeamEventKind, TelemetryFailures, caller::Caller, ending::StopCause, outcome::Conclusion,
+    sessions::Lifetime, shared::Shared, telemetry::Subject,
+};
+
+/// Thirty years: tokio's timers go little further.
+const FARTHEST: Duration = Duration::from_hours(24 * 365 * 30);
+
+/// Where a request comes from.
+pub(crate) struct Origin {
+    pub(crate) caller: Caller,
+    /// Signalled by the handle, by a dropped caller and by the end of the runtime or of the task that asks.
+    pub(crate) stop: CancellationToken,
+    /// The wait of the task that asks, where it awaits this.
+    pub(crate) awaited_in: Option<WaitId>,
+    /// The claim that its handle knows it by.
+    pub(crate) claim: Option<TaskClaim>,
+    /// Whether it is the body of a coordinated task, which tells of itself.
+    pub(crate) is_coordinated: bool,
+    /// The first poll.
+    pub(crate) started: Instant,
+    /// The span of the caller at the first poll, which the task's own span is a child of.
+    pub(crate) span: Span,
+}
+
+impl Origin {
+    /// Somebody's request, nobody waiting for it yet, from now on.
+    pub(crate) fn new(shared: &Shared, caller: Caller) -> Self {
+        Self {
+            stop: caller.stop(shared),
+            caller,
+            awaited_in: None,
+            claim: None,
+            is_coordinated: false,
+            started: Instant::now(),
+            span: Span::current(),
+        }
+    }
+}
+
+/// A request that is ready to be admitted.
+pub(crate) struct Prepared {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) request: TaskRequest,
+    pub(crate) origin: Origin,
+    admission: AdmissionOptions,
+    /// Whether the session is this run's own, and ends with it.
+    lifetime: Lifetime,
+    pub(crate) deadline: Option<Instant>,
+    cancellation: Option<CancellationToken>,
+    pub(crate) budget: Option<Budget>,
+    /// Why the caller may not ask.
+    refusal: Option<TaskError>,
+    pub(crate) subject: Subject,
+    telemetry_errors: u32,
+    /// Whether the end of the attempt was told.
+    has_ended: bool,
+    /// Holds up the end of a drain.
+    pub(crate) under_way: TaskTrackerToken,
+}
+
+/// Where the tokio runtime ends before the attempt, its admission leaves a failed record, and this tells of it.
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        if !self.has_ended && self.subject.attempt > 0 {
+            let text = "the tokio runtime ended before the attempt did";
+            let error = TaskError::new(ErrorCode::ExecutionFailed, text);
+            self.subject.span.record("status", display(TaskStatus::Failed));
+            self.tell(TeamEventKind::Failed, TaskStatus::Failed, Some(&error));
+        }
+        self.shared.sessions.end_if_over(&self.subject.session);
+    }
+}
+
+/// The id that a request will run under.
+pub(crate) fn task_id(shared: &Shared, request: &TaskRequest) -> TaskId {
+    request.id.clone().unwrap_or_else(|| shared.ids.task(shared.clock.unix_millis()))
+}
+
+impl Prepared {
+    pub(crate) fn new(
+        shared: &Arc<Shared>,
+        mut request: TaskRequest,
+        task: TaskId,
+        mut options: RunOptions,
+        origin: Origin,
+    ) -> Self {
+        let Origin { caller, started, .. } = &origin;
+        let deadline = deadline(shared, &request, &options, caller, *started);
+        let lifetime = if request.session.is_some() { Lifetime::UntilRemoved } else { Lifetime::OfItsWork };
+        let session = request.session.take().or_else(|| caller.session());
+        let session = session.unwrap_or_else(|| shared.ids.session(shared.clock.unix_millis()));
+        request.session = Some(session.clone());
+        let trace_id = request.trace_id.as_deref().map(Arc::from).or_else(|| caller.trace_id());
+        let subject = Subject { session, task, attempt: 0, agent: None, trace_id, span: Span::none() };
+        let refusal = caller.refusal(shared, options.budget.as_ref());
+        let mut admission = AdmissionOptions::default().with_if_completed(options.if_completed);
+        admission.late = options.late;
+        Self {
+            shared: Arc::clone(shared),
+            request,
+            admission,
+            lifetime,
+            deadline,
+            budget: caller.budget(&mut options, shared),
+            cancellation: options.cancellation,
+            refusal,
+            origin,
+            subject,
+            telemetry_errors: 0,
+            has_ended: false,
+            under_way: shared.under_way.token(),
+        }
+    }
+
+    /// Which agent is asked for; the one that paused the task goes before a preference.
+    pub(crate) fn wanted<'a>(&'a self, paused_at: Option<&'a AgentId>) -> LeaseRequest<'a> {
+        let mut wanted = LeaseRequest::from(&self.request)
+            .of_task(&self.subject.task)
+            .claimed(self.origin.claim.as_ref())
+            .awaited_in(self.origin.awaited_in);
+        if let Some(agent) = paused_at {
+            wanted = wanted.preferring(agent);
+        }
+        wanted
+    }
+
+    /// Who paused the task that the request answers, as its record says before the admission.
+    pub(crate) fn paused_at(&self) -> Option<AgentId> {
+        self.request.resume.as_ref()?;
+        let session = self.shared.sessions.get(self.subject.session.as_str())?;
+        session.snapshot().task(&self.subject.task)?.agent.clone()
+    }
+
+    /// What is refused before anything is touched.
+    pub(crate) fn defect(&self) -> Option<TaskError> {
+        if self.shared.root.is_cancelled() {
+            let text = "runtime is gone; run tasks while a `TeamRuntime` lives";
+            return Some(TaskError::new(ErrorCode::ShuttingDown, text));
+        }
+        if self.shared.draining.is_cancelled() && !self.origin.caller.is_task() {
+            let text = "runtime drains and admits nothing more; run the task elsewhere";
+            return Some(TaskError::new(ErrorCode::ShuttingDown, text));
+        }
+        self.refusal.clone().or_else(|| Some(self.request.defect()?.into_task_error()))
+    }
+
+    /// Resolves when the attempt is to stop; cancellation comes first where both hold.
+    pub(crate) async fn stopped(&self) -> StopCause {
+        let token = async {
+            match &self.cancellation {
+                Some(token) => token.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        let deadline = async {
+            match self.deadline {
+                Some(deadline) => sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.origin.stop.cancelled() => StopCause::Cancelled,
+            () = token => StopCause::Cancelled,
+            () = deadline => StopCause::Deadline,
+        }
+    }
+
+    /// Whether the attempt is to stop, now.
+    pub(crate) fn is_stopped(&self) -> Option<StopCause> {
+        let cancelled = self.origin.stop.is_cancelled()
+            || self.cancellation.as_ref().is_some_and(CancellationToken::is_cancelled);
+        if cancelled {
+            return Some(StopCause::Cancelled);
+        }
+        self.deadline.filter(|&deadline| deadline <= Instant::now()).map(|_| StopCause::Deadline)
+    }
+
+    /// Asks the session for an attempt.
+    pub(crate) fn admit(&mut self) -> Result<Admitted, TaskError> {
+        // Once more: a lease that a batch waited for may be granted after the drain has begun.
+        if let Some(error) = self.defect() {
+            return Err(error);
+        }
+        let task = self.subject.task.clone();
+        let attempt = if self.origin.is_coordinated {
+            Attempt::coordinated(task, &self.request)
+        } else {
+            Attempt::of_request(task, &self.request).by(self.origin.caller.author())
+        };
+        // Only now, since an attempt at a request that was sent under its id can be asked for again. The executor sees it.
+        self.request.id = Some(self.subject.task.clone());
+        let sessions = &self.shared.sessions;
+        let admitted = sessions.admit(&self.subject.session, self.lifetime, attempt, self.admission)?;
+        if let Admitted::Attempt(admission) = &admitted {
+            self.subject.attempt = admission.attempt();
+            self.subject.span = tracing::info_span!(
+                target: "convoke",
+                parent: &self.origin.span,
+                "task",
+                task = %self.subject.task,
+                session = %self.subject.session,
+                attempt = self.subject.attempt,
+                agent = Empty,
+                status = Empty,
+            );
+            if admission.is_reconciled() {
+                self.tell(TeamEventKind::Reconciled, TaskStatus::Submitted, None);
+            }
+            self.tell(TeamEventKind::Submitted, TaskStatus::Submitted, None);
+        }
+        Ok(admitted)
+    }
+
+    /// Answers with the report of a task that is over; `accepted` where it came late, and is the result from now on.
+    pub(crate) fn recorded(mut self, report: &TaskReport, accepted: bool) -> Result<TaskReport, TeamError> {
+        self.has_ended = true;
+        if accepted {
+            self.subject.attempt = report.attempt;
+            self.subject.agent.clone_from(&report.agent);
+            self.tell(TeamEventKind::Reconciled, report.status, report.error.as_ref());
+        }
+        self.answer(report.clone())
+    }
+
+    /// Reports what never was admitted; no record changes.
+    pub(crate) fn refuse(self, error: TaskError) -> Result<TaskReport, TeamError> {
+        self.refuse_as(Conclusion::of_error(error))
+    }
+
+    /// Reports an end before admission; no record changes.
+    pub(crate) fn refuse_as(mut self, conclusion: Conclusion) -> Result<TaskReport, TeamError> {
+        let report = self.report(conclusion);
+        self.finish(report)
+    }
+
+    pub(crate) fn report(&mut self, conclusion: Conclusion) -> TaskReport {
+        let Conclusion { status, output, pause, error } = conclusion;
+        let mut report = TaskReport::new(self.subject.task.clone(), self.subject.session.clone(), status);
+        report.agent.clone_from(&self.subject.agent);
+        report.attempt = self.subject.attempt;
+        report.output = output;
+        report.pause = pause;
+        report.error = error;
+        report.timing = Timing::new(self.origin.started.elapsed(), Duration::ZERO);
+        report.metadata = mem::take(&mut self.request.metadata);
+        report.telemetry_errors = self.telemetry_errors;
+        report
+    }
+
+    /// Why nothing may begin: an event was not taken, and the host wants to know of each.
+    pub(crate) fn untold(&self) -> Option<TaskError> {
+        if self.telemetry_errors == 0 || self.shared.telemetry_failures != TelemetryFailures::Propagate {
+            return None;
+        }
+        let text = "telemetry failed before the work began, and the runtime was built to propagate that";
+        Some(TaskError::new(ErrorCode::ExecutionFailed, text))
+    }
+
+    /// The terminal event, and the answer.
+    pub(crate) fn finish(mut self, mut report: TaskReport) -> Result<TaskReport, TeamError> {
+        self.subject.span.record("status", display(report.status));
+        self.has_ended = true;
+        self.tell(TeamEventKind::of_end(report.status), report.status, report.error.as_ref());
+        report.telemetry_errors = self.telemetry_errors;
+        self.answer(report)
+    }
+
+    fn answer(self, report: TaskReport) -> Result<TaskReport, TeamError> {
+        let propagate = self.shared.telemetry_failures == TelemetryFailures::Propagate;
+        if propagate && self.telemetry_errors > 0 {
+            return Err(TeamError::Telemetry { report: Box::new(report) });
+        }
+        Ok(report)
+    }
+
+    pub(crate) fn tell(&mut self, kind: TeamEventKind, status: TaskStatus, error: Option<&TaskError>) {
+        if self.origin.is_coordinated && kind.is_of_life() {
+            return;
+        }
+        let elapsed = self.origin.started.elapsed();
+        let failed = self.shared.telemetry.tell(kind, &self.subject, status, error, elapsed);
+        self.telemetry_errors = self.telemetry_errors.saturating_add(failed);
+    }
+}
+
+/// The earliest of what request, caller and the task that asks say, from the first poll on; the default if they say nothing.
+fn deadline(
+    shared: &Shared,
+    request: &TaskRequest,
+    options: &RunOptions,
+    caller: &Caller,
+    started: Instant,
+) -> Option<Instant> {
+    let timeout = request.timeout.and_then(|timeout| started.checked_add(timeout));
+    let inherited = caller.deadline(started, shared.grace);
+    // What is further away than a timer can say is as good as no deadline.
+    let farthest = started.checked_add(FARTHEST);
+    let is_near = |deadline: &Instant| farthest.is_none_or(|farthest| *deadline < farthest);
+    let explicit = [timeout, options.deadline, inherited].into_iter().flatten().min().filter(is_near);
+    // A timeout beyond what the clock can say is none, and was said all the same.
+    let is_said = request.timeout.is_some() || options.deadline.is_some();
+    let default = shared.default_task_timeout.filter(|_| !is_said);
+    explicit.or_else(|| started.checked_add(default?).filter(is_near))
+}
