@@ -5,20 +5,22 @@ mod operation;
 
 use std::collections::{HashMap, HashSet};
 
-use proptest::{collection::vec, prelude::*, test_runner::RngSeed};
+use proptest::{prelude::*, test_runner::RngSeed};
 use serde_json::json;
 
-use convoke_core::{Message, Pause, Resume, ResumeToken, TaskId, TaskOutput, TaskStatus};
+use convoke_core::{
+    Message, Pause, RequestDigest, Resume, ResumeToken, TaskId, TaskOutput, TaskRequest, TaskStatus,
+};
 use convoke_session::{
-    Admission, AdmissionError, Attempt, Author, Expected, Limit, Session, SessionError, SessionHandle,
-    SessionLimits, SessionSnapshot, SettleError, SettleProblem,
+    Admission, AdmissionError, AdmissionOptions, Admitted, Attempt, Author, Expected, LateWriteHook, Limit,
+    Session, SessionError, SessionHandle, SessionLimits, SessionSnapshot, SettleError, SettleProblem,
 };
 
 use crate::{
     fixtures::{agent, artifact, now, recording, report, session_id, task},
     machine::{
         model::{Model, Settled},
-        operation::{Carried, Operation, Said, Sent, operation},
+        operation::{Asked, Carried, Operation, Said, Sent, operations},
     },
 };
 
@@ -40,7 +42,7 @@ proptest! {
     })]
 
     #[test]
-    fn a_session_does_what_its_model_does(operations in vec(operation(), 1..120)) {
+    fn a_session_does_what_its_model_does(operations in operations()) {
         let mut run = Run::new();
         let mut snapshots = Vec::new();
         for (index, operation) in operations.iter().enumerate() {
@@ -49,7 +51,7 @@ proptest! {
             prop_assert_eq!(&actual, &expected, "operation {}: {:?}", index, operation);
             let after = run.session.snapshot();
             prop_assert_eq!(render(&after), run.model.render(), "operation {}: {:?}", index, operation);
-            check_step(&before, &after)?;
+            check_step(&before, &after, operation)?;
             if matches!(operation, Operation::Snapshot) {
                 snapshots.push((render(&after), after));
             }
@@ -61,7 +63,12 @@ proptest! {
 }
 
 /// What holds from one operation to the next, whatever the model says.
-fn check_step(before: &SessionSnapshot, after: &SessionSnapshot) -> Result<(), TestCaseError> {
+fn check_step(
+    before: &SessionSnapshot,
+    after: &SessionSnapshot,
+    operation: &Operation,
+) -> Result<(), TestCaseError> {
+    let decides = matches!(operation, Operation::Admit { .. } | Operation::Reconcile { .. });
     let sequences: Vec<_> = after.messages().map(|message| message.sequence).collect();
     prop_assert!(sequences.windows(2).all(|pair| pair[0] < pair[1]));
     let ids: HashSet<_> = after.messages().map(|message| &message.id).collect();
@@ -73,10 +80,19 @@ fn check_step(before: &SessionSnapshot, after: &SessionSnapshot) -> Result<(), T
         };
         if now.attempt == then.attempt {
             let was_put_back = then.status == TaskStatus::Submitted && now.status.is_paused();
-            prop_assert!(now.status == then.status || then.status.can_become(now.status) || was_put_back);
+            // The only edge out of an end is a decision about it.
+            let was_decided = decides && now.reconciled.is_some() && then.status.is_terminal();
+            let was_closed = decides && now.is_closed() && then.status.is_paused();
+            let is_legal = then.status.can_become(now.status) || was_put_back || was_decided || was_closed;
+            prop_assert!(now.status == then.status || is_legal);
+            prop_assert!(now.late.is_none() || now.reconciled.is_none());
         } else {
             prop_assert_eq!((now.status, now.attempt), (TaskStatus::Submitted, then.attempt + 1));
-            prop_assert!(then.status.allows_next_attempt() && !then.detached);
+            let is_over = matches!(then.status, TaskStatus::Completed | TaskStatus::TimedOut);
+            prop_assert!(then.allows_next_attempt() || is_over);
+            prop_assert!(
+                !then.detached && !then.is_closed() && now.late.is_none() && now.reconciled.is_none()
+            );
         }
     }
     Ok(())
@@ -104,21 +120,27 @@ fn render(snapshot: &SessionSnapshot) -> Vec<String> {
         lines.push(format!("state {key} at {}: {size}", entry.revision));
         bytes += size + key.len();
     }
-    let (mut active, mut paused, mut detached) = (0, 0, 0);
+    let (mut active, mut paused, mut detached, mut lates) = (0, 0, 0, 0);
     for (task, record) in snapshot.tasks() {
         let agent = record.agent.as_ref().map_or("-", |agent| agent.as_str());
         let last = record.report.as_ref().map(|report| (report.attempt, report.status.as_str()));
+        let late = record.late.as_ref().map(|report| (report.attempt, report.status.as_str()));
         let flag = if record.detached { ", detached" } else { "" };
-        let (status, attempt) = (record.status, record.attempt);
-        lines.push(format!("task {task} {attempt} {status} at {agent}, last {last:?}{flag}"));
+        let (status, attempt, decided) = (record.status, record.attempt, record.reconciled);
+        lines.push(format!(
+            "task {task} {attempt} {status} at {agent}, last {last:?}, late {late:?}, {decided:?}{flag}"
+        ));
         active += usize::from(record.status.is_active());
         paused += usize::from(record.status.is_paused());
         detached += usize::from(record.detached);
+        lates += usize::from(record.late.is_some());
     }
     let usage = snapshot.usage();
     assert_eq!((usage.messages, usage.bytes, usage.artifacts), (messages, bytes as u64, artifacts));
     let activity = snapshot.activity();
-    assert_eq!((activity.active, activity.paused, activity.detached), (active, paused, detached));
+    assert_eq!((activity.active, activity.paused), (active, paused));
+    assert_eq!((activity.detached, activity.late), (detached, lates));
+    assert_eq!(activity.is_idle(), active + paused + detached + lates == 0);
     lines
 }
 
@@ -151,8 +173,8 @@ impl Run {
     /// What the session and the model say.
     fn carry_out(&mut self, operation: &Operation) -> (String, String) {
         match operation {
-            Operation::Admit { task, input, sent } => self.admit(TASKS[*task], input, *sent),
-            Operation::Start { task } => self.start(TASKS[*task]),
+            Operation::Admit { task, asked } => self.admit(TASKS[*task], asked),
+            Operation::Start { task, is_coordinated } => self.start(TASKS[*task], *is_coordinated),
             Operation::Settle { task, carried } => self.settle(TASKS[*task], carried),
             Operation::SettleAgain { nth } => self.settle_again(*nth),
             Operation::Drop { task } => {
@@ -161,17 +183,29 @@ impl Run {
                 drop(dropped);
                 ("dropped".into(), expected.unwrap_or("dropped").into())
             }
-            Operation::DetachedEnded { task: id, attempt } => {
-                let actual = self.session.detached_ended(&task(TASKS[*id]), *attempt, None);
-                (actual.to_string(), self.model.detached_ended(TASKS[*id], *attempt).to_string())
+            Operation::DetachedEnded { task: id, attempt, late } => {
+                let report = late.as_ref().map(carry);
+                let attempt = attempt.unwrap_or_else(|| self.latest(TASKS[*id]));
+                let actual = self.session.detached_ended(&task(TASKS[*id]), attempt, report);
+                let expected = self.model.detached_ended(TASKS[*id], attempt, late.as_ref());
+                (actual.to_string(), expected.to_string())
+            }
+            Operation::Forfeit { task: id, attempt } => {
+                let attempt = attempt.unwrap_or_else(|| self.latest(TASKS[*id]));
+                let actual = self.session.forfeit(&task(TASKS[*id]), attempt);
+                (actual.to_string(), self.model.detached_ended(TASKS[*id], attempt, None).to_string())
+            }
+            Operation::Reconcile { task: id, word } => {
+                let actual = now(self.session.reconcile(&task(TASKS[*id]), *word));
+                let actual = actual.map_or_else(|error| error.code().to_string(), |_| "ok".into());
+                (actual, self.model.reconcile(TASKS[*id], *word))
             }
             Operation::HostPost { said } => {
                 let actual = now(self.session.post(message(said)));
                 (word(actual.err()), self.model.host_post(said).into())
             }
-            Operation::Post { nth, said } => self.with_handle(*nth, |model, handle, owner| {
-                (word(handle.post(message(said)).err()), model.stage_message(owner, said).into())
-            }),
+            Operation::Post { nth, said } => self.post(*nth, said),
+            Operation::PostLatest { said } => self.post(self.handles.len().saturating_sub(1), said),
             Operation::Publish { nth, id, bytes } => self.with_handle(*nth, |model, handle, owner| {
                 let actual = handle.publish(artifact(&id.to_string(), "x".repeat(*bytes)));
                 (word(actual.err()), model.stage_artifact(owner, *id, *bytes).into())
@@ -203,33 +237,48 @@ impl Run {
         }
     }
 
-    fn admit(&mut self, id: &'static str, input: &[Said], sent: Sent) -> (String, String) {
+    /// The number of the latest attempt, from 1.
+    fn latest(&self, id: &str) -> u32 {
+        self.session.snapshot().task(&task(id)).map_or(1, |record| record.attempt)
+    }
+
+    fn admit(&mut self, id: &'static str, asked: &Asked) -> (String, String) {
         let mut attempt = Attempt::new(task(id)).by(Author::Agent(agent("lead")));
-        attempt.input = input.iter().map(message).collect();
+        attempt.input = asked.input.iter().map(message).collect();
+        attempt.digest = asked.request.map(digest);
         let recorded =
             self.session.snapshot().task(&task(id)).and_then(|record| record.resume_token().cloned());
-        attempt.resume = match sent {
+        attempt.resume = match asked.sent {
             Sent::Nothing => None,
             Sent::Recorded => Some(Resume::new(recorded.unwrap_or_else(ResumeToken::empty), "answer")),
             Sent::Wrong => Some(Resume::new(ResumeToken::new(9, "wrong"), "answer")),
         };
-        let expected = self.model.admit(id, input, sent);
-        match self.session.admit(attempt) {
-            Ok(admission) => {
-                let required = admission.required_agent().map_or("any".into(), |agent| agent.to_string());
+        let expected = self.model.admit(id, asked);
+        let mut options = AdmissionOptions::default().with_if_completed(asked.if_completed);
+        options.late = asked.late;
+        match self.session.admit_with(attempt, options) {
+            Ok(Admitted::Attempt(admission)) => {
+                let required = admission.required_agent().map_or("-".into(), |agent| agent.to_string());
+                let is_reconciled = admission.is_reconciled();
                 self.admissions.insert(id, admission);
-                (format!("ok at {required}"), expected)
+                (format!("ok at {required}, {is_reconciled}"), expected)
             }
+            Ok(Admitted::Recorded(_)) => ("recorded".into(), expected),
+            Ok(Admitted::Accepted(_)) => ("accepted".into(), expected),
             Err(AdmissionError::Input { problem, .. }) => (word(Some(problem)), expected),
             Err(error) => (error.code().to_string(), expected),
         }
     }
 
-    fn start(&mut self, id: &'static str) -> (String, String) {
+    fn start(&mut self, id: &'static str, is_coordinated: bool) -> (String, String) {
         if let Some(admission) = self.admissions.get_mut(id) {
-            let handle = admission.start(&agent("writer"), recording().0);
+            let handle = if is_coordinated {
+                admission.start_coordinated(LateWriteHook::none())
+            } else {
+                admission.start(&agent("writer"), recording().0)
+            };
             self.handles.push((handle, id, admission.attempt()));
-            self.model.start(id);
+            self.model.start(id, is_coordinated);
         }
         (String::new(), String::new())
     }
@@ -254,6 +303,12 @@ impl Run {
         (settled(actual.err().as_ref()), format!("{:?}", Settled::Ended))
     }
 
+    fn post(&mut self, nth: usize, said: &Said) -> (String, String) {
+        self.with_handle(nth, |model, handle, owner| {
+            (word(handle.post(message(said)).err()), model.stage_message(owner, said).into())
+        })
+    }
+
     fn with_handle(
         &mut self,
         nth: usize,
@@ -273,6 +328,10 @@ fn message(said: &Said) -> Message {
         Some(call) => message.with_call(call.to_string().parse().unwrap()),
         None => message,
     }
+}
+
+fn digest(request: u8) -> RequestDigest {
+    TaskRequest::new(request.to_string()).digest()
 }
 
 fn carry(carried: &Carried) -> convoke_core::TaskReport {

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use convoke_core::TaskStatus::{
-    self, Blocked, Cancelled, Completed, Failed, InputRequired, Submitted, Working,
+    self, Blocked, Cancelled, Completed, Failed, InputRequired, Submitted, TimedOut, Working,
 };
+
+use convoke_session::{IfCompleted, Reconcile};
 
 use super::{
     ARTIFACTS, BYTES, MESSAGES, VALUE_BYTES,
-    operation::{Carried, Said, Sent},
+    operation::{Asked, Carried, Said, Sent},
 };
 
 /// What a settlement comes to.
@@ -48,10 +50,33 @@ struct Record {
     last: Option<(u32, &'static str)>,
     has_token: bool,
     detached: bool,
+    request: Option<u8>,
+    late: Option<Carried>,
+    decided: Option<Reconcile>,
+    /// How many messages the attempt had staged.
+    staged: usize,
+}
+
+impl Record {
+    fn is_closed(&self) -> bool {
+        self.decided == Some(Reconcile::Abandon)
+    }
+
+    fn is_late(&self) -> bool {
+        self.status == TimedOut || self.late.is_some()
+    }
+
+    /// Whether the status, or what was decided, is in the way of nothing.
+    fn may_go_on(&self) -> bool {
+        matches!(self.status, Failed | Blocked | Cancelled | InputRequired)
+            || (self.status == TimedOut && self.decided == Some(Reconcile::Retry))
+    }
 }
 
 struct Open {
     is_working: bool,
+    /// Who has it, and as whom that one writes.
+    worker: (&'static str, &'static str),
     input: Vec<Said>,
     pause: Option<Record>,
     staged: Vec<Said>,
@@ -76,17 +101,40 @@ impl Model {
         let state = self.state.iter();
         lines.extend(state.map(|(key, (bytes, revision))| format!("state {key} at {revision}: {bytes}")));
         lines.extend(self.tasks.iter().map(|(task, record)| {
-            let Record { attempt, status, agent, last, detached, .. } = record;
+            let Record { attempt, status, agent, last, detached, decided, .. } = record;
             let flag = if *detached { ", detached" } else { "" };
-            format!("task {task} {attempt} {status} at {agent}, last {last:?}{flag}")
+            let late = record.late.as_ref().map(|late| (*attempt, late.status.as_str()));
+            format!(
+                "task {task} {attempt} {status} at {agent}, last {last:?}, late {late:?}, {decided:?}{flag}"
+            )
         }));
         lines
     }
 
-    pub(crate) fn admit(&mut self, task: &str, input: &[Said], sent: Sent) -> String {
+    pub(crate) fn admit(&mut self, task: &str, asked: &Asked) -> String {
+        let Asked { input, sent, request, if_completed, late } = asked;
+        let sent = *sent;
         let record = self.tasks.get(task).cloned();
+        if *late == Some(Reconcile::Abandon) {
+            return "invalid_request".into();
+        }
+        let mut is_reconciled = false;
         if let Some(record) = &record {
-            if !matches!(record.status, Failed | Blocked | Cancelled | InputRequired) {
+            let is_completed = record.status == Completed;
+            if is_completed && *if_completed == IfCompleted::Return {
+                let is_same = request.is_some() && *request == record.request;
+                return if is_same { "recorded" } else { "invalid_request" }.into();
+            }
+            let late = late.filter(|_| record.is_late());
+            if late == Some(Reconcile::AcceptLate) {
+                let answer = self.reconcile(task, Reconcile::AcceptLate);
+                return if answer == "ok" { "accepted".into() } else { answer };
+            }
+            is_reconciled = late.is_some();
+            let may_go_on = record.may_go_on()
+                || (is_completed && *if_completed == IfCompleted::Again)
+                || (record.status == TimedOut && is_reconciled);
+            if record.is_closed() || !may_go_on {
                 return "invalid_request".into();
             }
             if record.detached {
@@ -109,25 +157,45 @@ impl Model {
         if !self.fits(sizes(input)) {
             return "full".into();
         }
-        let required = pause.as_ref().filter(|_| sent == Sent::Recorded).map_or("any", |pause| pause.agent);
+        let required = pause.as_ref().filter(|_| sent == Sent::Recorded).map_or("-", |pause| pause.agent);
         let last = record.as_ref().and_then(|record| record.last);
         let attempt = record.map_or(1, |record| record.attempt + 1);
-        let submitted =
-            Record { attempt, status: Submitted, agent: "-", last, has_token: false, detached: false };
+        let submitted = Record {
+            attempt,
+            status: Submitted,
+            agent: "-",
+            last,
+            has_token: false,
+            detached: false,
+            request: *request,
+            late: None,
+            decided: None,
+            staged: 0,
+        };
         self.tasks.insert(task.into(), submitted);
-        let open =
-            Open { is_working: false, input: input.to_vec(), pause, staged: vec![], artifacts: vec![] };
+        let open = Open {
+            is_working: false,
+            worker: ("-", "-"),
+            input: input.clone(),
+            pause,
+            staged: vec![],
+            artifacts: vec![],
+        };
         self.open.insert(task.into(), open);
         self.revision += 1;
-        format!("ok at {required}")
+        format!("ok at {required}, {is_reconciled}")
     }
 
-    pub(crate) fn start(&mut self, task: &str) {
+    pub(crate) fn start(&mut self, task: &str, is_coordinated: bool) {
         let Some(open) = self.open.get_mut(task).filter(|open| !open.is_working) else { return };
         open.is_working = true;
-        let input = std::mem::take(&mut open.input);
+        open.worker = if is_coordinated { ("-", "team") } else { ("writer", "agent `writer`") };
+        let mut input = std::mem::take(&mut open.input);
+        if is_coordinated {
+            input.clear();
+        }
         let record = self.tasks.get_mut(task).unwrap();
-        (record.status, record.agent) = (Working, "writer");
+        (record.status, record.agent) = (Working, open.worker.0);
         let attempt = record.attempt;
         for (index, said) in input.into_iter().enumerate() {
             self.keep(id(task, attempt, "input", index), "agent `lead`", said);
@@ -142,17 +210,10 @@ impl Model {
         if matches!(carried.status, Submitted | Working) || (publishes && !is_working) {
             return Settled::Illegal;
         }
-        let mut said: Vec<(usize, Said)> = open.staged.iter().cloned().map(|said| (0, said)).collect();
-        for (index, (place, _)) in said.iter_mut().enumerate() {
-            *place = index + 1;
-        }
-        if carried.answer > 0 {
-            said.push((0, Said { bytes: carried.answer, call: None }));
-        }
+        let numbered = open.staged.iter().cloned().enumerate();
+        let mut said: Vec<(usize, Said)> = numbered.map(|(index, said)| (index + 1, said)).collect();
         let staged = open.staged.len();
-        said.extend(
-            carried.messages.iter().cloned().enumerate().map(|(index, said)| (staged + index + 1, said)),
-        );
+        said.extend(returned(carried, staged));
         let artifacts: Vec<_> = open.artifacts.iter().chain(&carried.artifacts).copied().collect();
         if publishes && let Some(refused) = self.refuses(task, &said, &artifacts) {
             return refused;
@@ -161,27 +222,79 @@ impl Model {
         let open = self.open.remove(task).unwrap();
         let attempt = self.tasks[task].attempt;
         if publishes {
-            for (place, said) in said {
-                self.keep(id(task, attempt, "output", place), "agent `writer`", said);
-            }
-            for (id, bytes) in artifacts {
-                self.artifacts.insert((task.into(), id), (attempt, bytes));
-            }
+            self.publish(task, attempt, open.worker.1, said, artifacts);
         }
+        let before = self.tasks[task].clone();
         let record = match open.pause.filter(|_| !is_working) {
             Some(pause) => Record { attempt, ..pause },
             None => Record {
                 attempt,
                 status: carried.status,
-                agent: if is_working { "writer" } else { "-" },
+                agent: open.worker.0,
                 last: Some((attempt, carried.status.as_str())),
                 has_token: carried.status == InputRequired && carried.has_token,
                 detached: carried.detached && is_working,
+                staged,
+                ..before
             },
         };
         self.tasks.insert(task.into(), record);
         self.revision += 1;
         Settled::Done
+    }
+
+    fn publish(
+        &mut self,
+        task: &str,
+        attempt: u32,
+        author: &'static str,
+        said: Vec<(usize, Said)>,
+        artifacts: Vec<(u8, usize)>,
+    ) {
+        for (place, said) in said {
+            self.keep(id(task, attempt, "output", place), author, said);
+        }
+        for (id, bytes) in artifacts {
+            self.artifacts.insert((task.into(), id), (attempt, bytes));
+        }
+    }
+
+    pub(crate) fn reconcile(&mut self, task: &str, word: Reconcile) -> String {
+        let Some(record) = self.tasks.get(task).cloned() else { return "invalid_request".into() };
+        if record.detached && !record.is_closed() {
+            return "still_detached".into();
+        }
+        if record.is_closed() || matches!(record.status, Submitted | Working | Completed) {
+            return "invalid_request".into();
+        }
+        let mut then = Record { late: None, decided: Some(word), ..record.clone() };
+        match word {
+            Reconcile::Retry if record.may_go_on() => return "invalid_request".into(),
+            Reconcile::Abandon if record.status == InputRequired => {
+                (then.status, then.has_token) = (Cancelled, false);
+                then.last = record.last.map(|(attempt, _)| (attempt, "cancelled"));
+            }
+            Reconcile::Retry | Reconcile::Abandon => {}
+            Reconcile::AcceptLate => {
+                let Some(late) = record.late else { return "invalid_request".into() };
+                if matches!(late.status, Completed | InputRequired) {
+                    let said: Vec<_> = returned(&late, record.staged).collect();
+                    match self.refuses(task, &said, &late.artifacts) {
+                        None => {}
+                        Some(Settled::Full) => return "session_full".into(),
+                        Some(_) => return "contract_violation".into(),
+                    }
+                    let author = if record.agent == "-" { "team" } else { "agent `writer`" };
+                    self.publish(task, record.attempt, author, said, late.artifacts);
+                }
+                then.status = late.status;
+                then.last = Some((record.attempt, late.status.as_str()));
+                then.has_token = late.status == InputRequired && late.has_token;
+            }
+        }
+        self.tasks.insert(task.into(), then);
+        self.revision += 1;
+        "ok".into()
     }
 
     /// Whether everything fits, with the attempt's own claims gone.
@@ -225,12 +338,17 @@ impl Model {
         "dropped"
     }
 
-    pub(crate) fn detached_ended(&mut self, task: &str, attempt: u32) -> bool {
+    pub(crate) fn detached_ended(&mut self, task: &str, attempt: u32, late: Option<&Carried>) -> bool {
         let record = self.tasks.get_mut(task);
         let Some(record) = record.filter(|record| record.detached && record.attempt == attempt) else {
             return false;
         };
         record.detached = false;
+        let is_kept = |late: &&Carried| {
+            matches!(record.status, Failed | Blocked | Cancelled | TimedOut)
+                && !matches!(late.status, Submitted | Working)
+        };
+        record.late = late.filter(is_kept).cloned();
         self.revision += 1;
         true
     }
@@ -308,6 +426,8 @@ impl Model {
         let cut = before.saturating_sub(keep);
         let newest = self.messages[cut..].iter().map(|kept| &kept.said);
         let pending = self.open.values().flat_map(|open| open.input.iter().chain(&open.staged));
+        let late = self.tasks.values().filter_map(|record| record.late.as_ref());
+        let pending = pending.chain(late.flat_map(|late| &late.messages));
         let calls: BTreeSet<u8> = newest.chain(pending).filter_map(|said| said.call).collect();
         let mut index = 0;
         self.messages.retain(|kept| {
@@ -358,6 +478,13 @@ impl Model {
         }
         rooms.into_iter().fold((0, 0, 0), |sum, room| (sum.0 + room.0, sum.1 + room.1, sum.2 + room.2))
     }
+}
+
+/// What an output says, numbered after what was staged; the answer has the first place.
+fn returned(carried: &Carried, staged: usize) -> impl Iterator<Item = (usize, Said)> {
+    let answer = (carried.answer > 0).then_some((0, Said { bytes: carried.answer, call: None }));
+    let messages = carried.messages.iter().cloned().enumerate();
+    answer.into_iter().chain(messages.map(move |(index, said)| (staged + index + 1, said)))
 }
 
 fn sizes(said: &[Said]) -> Room {
