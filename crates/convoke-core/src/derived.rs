@@ -1,6 +1,6 @@
 //! Ids made from other ids, such that two different lists of parts never give the same id.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use sha2::{Digest as _, Sha256};
 
@@ -25,21 +25,54 @@ const DIGEST_BYTES: usize = 64;
 /// assert_eq!(derived_id(["x".repeat(300)]).len(), 256);
 /// ```
 pub fn derived_id<P: AsRef<str>>(parts: impl IntoIterator<Item = P>) -> String {
-    let mut text = String::new();
-    for (index, part) in parts.into_iter().enumerate() {
-        if index > 0 {
-            text.push('/');
+    let mut parts = parts.into_iter();
+    let Some(first) = parts.next() else { return String::new() };
+    parts.fold(Derived::of(first.as_ref()), |id, part| id.with(part.as_ref())).into_text()
+}
+
+/// An id in the making.
+struct Derived(String);
+
+/// Most ids are shorter, so that they are made in one allocation.
+const USUAL_BYTES: usize = 64;
+
+impl Derived {
+    fn of(first: &str) -> Self {
+        let mut id = Self(String::with_capacity(USUAL_BYTES));
+        id.push(first);
+        id
+    }
+
+    fn with(mut self, part: &str) -> Self {
+        self.0.push('/');
+        self.push(part);
+        self
+    }
+
+    fn with_number(mut self, number: impl fmt::Display) -> Self {
+        // Writing to a `String` cannot fail.
+        let _ = write!(self.0, "/{number}");
+        self
+    }
+
+    fn push(&mut self, part: &str) {
+        if !part.bytes().any(|byte| matches!(byte, b'/' | b'%' | b'~')) {
+            self.0.push_str(part);
+            return;
         }
-        for character in part.as_ref().chars() {
+        for character in part.chars() {
             match character {
-                '/' => text.push_str("%2F"),
-                '%' => text.push_str("%25"),
-                '~' => text.push_str("%7E"),
-                other => text.push(other),
+                '/' => self.0.push_str("%2F"),
+                '%' => self.0.push_str("%25"),
+                '~' => self.0.push_str("%7E"),
+                other => self.0.push(other),
             }
         }
     }
-    if text.len() > MAX_ID_BYTES { shorten(&text) } else { text }
+
+    fn into_text(self) -> String {
+        if self.0.len() > MAX_ID_BYTES { shorten(&self.0) } else { self.0 }
+    }
 }
 
 fn shorten(text: &str) -> String {
@@ -68,7 +101,7 @@ impl MessageId {
     /// The id of a message of the host: `host/<sequence>`. It never equals one of an attempt, which has three parts or
     /// more, or a `~`, whatever its task is called.
     pub fn of_host(sequence: u64) -> Self {
-        Self::from_generated(&derived_id(["host", &sequence.to_string()]))
+        Self::from_generated(&Derived::of("host").with_number(sequence).into_text())
     }
 
     /// The id of a message of an attempt: `<task>/<attempt>/input`, and `<task>/<attempt>/input/1` for the next one.
@@ -77,12 +110,8 @@ impl MessageId {
             AttemptPart::Input(index) => ("input", index),
             AttemptPart::Output(index) => ("output", index),
         };
-        let attempt = attempt.to_string();
-        let text = if index == 0 {
-            derived_id([task.as_str(), &attempt, kind])
-        } else {
-            derived_id([task.as_str(), &attempt, kind, &index.to_string()])
-        };
-        Self::from_generated(&text)
+        let id = Derived::of(task.as_str()).with_number(attempt).with(kind);
+        let id = if index == 0 { id } else { id.with_number(index) };
+        Self::from_generated(&id.into_text())
     }
 }
