@@ -42,6 +42,8 @@ impl Attempt {
     /// [digest](Self::digest): under a generated one nobody can send it again, and hashing it takes time.
     pub fn of_request(task: TaskId, request: &TaskRequest) -> Self {
         let mut attempt = Self::coordinated(task, request);
+        // The input and the answer come with them.
+        attempt.input.reserve_exact(request.messages.len() + 1 + usize::from(request.resume.is_some()));
         if !request.input.is_empty() || request.data.is_some() {
             let mut input = Message::user(request.input.clone());
             input.data.clone_from(&request.data);

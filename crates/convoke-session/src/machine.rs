@@ -12,7 +12,7 @@ mod shared;
 mod state;
 mod trim;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 pub(crate) use admit::{Answer, Opened};
 use open::OpenAttempt;
@@ -43,8 +43,8 @@ pub(crate) struct Machine {
     limits: SessionLimits,
     /// Shared with the snapshots; the next change makes its own copy where one still holds it.
     state: Arc<State>,
-    /// The attempts that have not ended, at most one a task.
-    open: HashMap<TaskId, OpenAttempt>,
+    /// The attempts that have not ended, at most one a task; boxed, since even a map of one makes room for many.
+    open: BTreeMap<TaskId, Box<OpenAttempt>>,
     /// The room that the open attempts hold together.
     reserved: SessionUsage,
 }
@@ -54,7 +54,7 @@ impl Machine {
         Self {
             limits,
             state: Arc::new(State::new(id)),
-            open: HashMap::new(),
+            open: BTreeMap::new(),
             reserved: SessionUsage::default(),
         }
     }

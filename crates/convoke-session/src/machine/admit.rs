@@ -95,7 +95,7 @@ impl Machine {
         self.commit().put_record(task.clone(), submitted);
         self.reserved = self.reserved.plus(reserved);
         let phase = Phase::Waiting(Waiting { author, input, pause });
-        self.open.insert(task, OpenAttempt { attempt: number, reserved, phase });
+        self.open.insert(task, Box::new(OpenAttempt { attempt: number, reserved, phase }));
         Ok(Opened { attempt: number, previous, required_agent, is_reconciled: late.is_some() })
     }
 

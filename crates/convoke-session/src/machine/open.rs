@@ -132,7 +132,7 @@ impl Machine {
     }
 
     pub(super) fn open_attempt(&self, key: &AttemptKey) -> Option<&OpenAttempt> {
-        self.open.get(&key.task).filter(|open| open.attempt == key.attempt)
+        self.open.get(&key.task).map(AsRef::as_ref).filter(|open| open.attempt == key.attempt)
     }
 
     /// What an artifact of the same task and id takes now.
@@ -145,8 +145,8 @@ impl Machine {
     /// Sets room aside for what an attempt stages.
     fn reserve(&mut self, key: &AttemptKey, needed: SessionUsage) -> Result<&mut Working, SessionError> {
         self.check_room(SessionUsage::default(), needed)?;
-        let Some(OpenAttempt { reserved, phase: Phase::Working(working), .. }) = self.open.get_mut(&key.task)
-        else {
+        let open = self.open.get_mut(&key.task).map(AsMut::as_mut);
+        let Some(OpenAttempt { reserved, phase: Phase::Working(working), .. }) = open else {
             return Err(revoked(key));
         };
         self.reserved = self.reserved.plus(needed);

@@ -1,6 +1,6 @@
 //! Settlement: one commit that ends an attempt.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 use convoke_core::{Artifact, AttemptPart, Message, MessageId, TaskOutput, TaskReport, TaskStatus};
 
@@ -68,7 +68,7 @@ impl Machine {
             self.check_output(key, open.reserved, working, &settlement)?;
         }
         // Removing it revokes its handles.
-        let Some(OpenAttempt { reserved, phase, .. }) = self.open.remove(&task) else {
+        let Some(OpenAttempt { reserved, phase, .. }) = self.open.remove(&task).map(|open| *open) else {
             return Err(SettleProblem::Ended { task, attempt });
         };
         self.reserved = self.reserved.minus(reserved);
@@ -111,7 +111,7 @@ impl Machine {
         let does_not_fit =
             |problem: SessionError| SettleProblem::Output { task: task.clone(), attempt: *attempt, problem };
 
-        let mut ids = HashSet::new();
+        let mut ids = BTreeSet::new();
         for artifact in working.artifacts.iter().chain(&settlement.artifacts) {
             if !ids.insert(&artifact.id) {
                 let artifact = artifact.id.clone();

@@ -1,6 +1,6 @@
 //! Trimming: the oldest messages go, and a call never goes without its output.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 use convoke_core::{CallId, Message};
 
@@ -14,8 +14,8 @@ impl Machine {
         let candidates = self.state.messages.len().saturating_sub(keep);
         let is_kept = {
             let newest = self.state.messages.iter().skip(candidates).map(|message| &message.message);
-            let calls: HashSet<CallId> = newest
-                .chain(self.open.values().flat_map(super::OpenAttempt::messages))
+            let calls: BTreeSet<CallId> = newest
+                .chain(self.open.values().flat_map(|open| open.messages()))
                 .chain(self.late_messages())
                 .filter_map(|message| message.call.clone())
                 .collect();
