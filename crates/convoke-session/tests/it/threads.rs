@@ -11,9 +11,11 @@ use std::{
 use serde_json::{Value, json};
 
 use convoke_core::{Message, TaskStatus};
-use convoke_session::{Attempt, Expected, LateWriteHook, SessionError};
+use convoke_session::{AdmissionOptions, Attempt, Expected, LateWriteHook, Reconcile, SessionError};
 
-use crate::fixtures::{agent, artifact, artifact_text, attempt, completed, now, recording, session, task};
+use crate::fixtures::{
+    agent, artifact, artifact_text, attempt, completed, end_late, now, recording, session, task,
+};
 
 /// Tells the other threads that this one is over, however it ends: nobody waits for a test that failed.
 struct Over<'a>(&'a AtomicBool);
@@ -169,4 +171,27 @@ fn one_of_many_admissions_of_an_id_wins() {
     });
     assert_eq!(admitted.len(), 1);
     assert_eq!(session.activity().active, 1);
+}
+
+#[test]
+fn of_many_decisions_about_late_work_one_counts() {
+    for _ in 0..100 {
+        let session = session();
+        end_late(&session, "t", TaskStatus::TimedOut, completed("late"));
+        let begin = Barrier::new(4);
+        let admitted: Vec<_> = thread::scope(|scope| {
+            let decide = |late: Reconcile| {
+                let (session, begin) = (&session, &begin);
+                scope.spawn(move || {
+                    begin.wait();
+                    session.admit_with(attempt("t"), AdmissionOptions::default().with_late(late)).ok()
+                })
+            };
+            let threads = [Reconcile::Retry, Reconcile::AcceptLate, Reconcile::Retry, Reconcile::AcceptLate];
+            let threads = threads.map(decide);
+            threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(admitted.len(), 1);
+        assert_eq!(session.activity().late, 0);
+    }
 }
