@@ -105,6 +105,20 @@ fn numbers_count_as_they_are() {
 }
 
 #[test]
+fn parts_do_not_run_together() {
+    let of =
+        |skills: [&str; 2]| skills.into_iter().fold(TaskRequest::new("x"), TaskRequest::requiring).digest();
+    assert_ne!(of(["ab", "c"]), of(["a", "bc"]));
+    let said = |texts: [&str; 2]| {
+        let messages = texts.map(Message::user);
+        messages.into_iter().fold(TaskRequest::new("x"), TaskRequest::with_message).digest()
+    };
+    assert_ne!(said(["a", "b"]), said(["ab", ""]));
+    let answering = |request: TaskRequest| request.resuming(ResumeToken::empty(), json!(null)).digest();
+    assert_ne!(answering(TaskRequest::new("x")), TaskRequest::new("x").digest());
+}
+
+#[test]
 fn is_read_from_its_text_alone() {
     let digest = full().digest();
     assert_round_trip(&digest);
