@@ -101,6 +101,8 @@ pub(crate) enum Want<'a> {
 pub(crate) enum Decision {
     Granted(ClaimKey, Option<AgentKey>),
     Queued(ClaimKey),
+    /// In line, but nobody may await it: the wait could never end, and is over.
+    QueuedUnawaited(ClaimKey, Refusal),
 }
 
 /// What a call brings about for those who wait.
@@ -284,16 +286,16 @@ impl<W> Dispatch<W> {
             return Ok(Decision::Granted(key, unit.0));
         }
         self.enqueue(key, place, policy, waiter());
-        match self.endless_wait(key) {
-            None => Ok(Decision::Queued(key)),
-            Some(path) => {
-                self.unqueue(key);
-                if ask.claim.is_none() {
-                    self.forget(key);
-                }
-                Err(Refusal::WaitCycle { path })
-            }
+        let Some(path) = self.endless_wait(key) else { return Ok(Decision::Queued(key)) };
+        let refusal = Refusal::WaitCycle { path };
+        if ask.claim.is_some() {
+            // It was there before anybody awaited it, and can end without that: the wait is refused, and not the task.
+            self.unlink(key);
+            return Ok(Decision::QueuedUnawaited(key, refusal));
         }
+        self.unqueue(key);
+        self.forget(key);
+        Err(refusal)
     }
 
     /// Ends a wait, or takes away a claim that is not in line yet; `None` if there is no wait to end.

@@ -27,14 +27,14 @@ pub struct LeaseRequest<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Asker<'a> {
     pub(crate) task: Option<&'a TaskId>,
-    pub(crate) claim: Option<ClaimKey>,
+    pub(crate) claim: Option<&'a TaskClaim>,
     pub(crate) awaited_in: Option<WaitId>,
 }
 
 impl<'a> Asker<'a> {
     pub(crate) fn ask(self, want: Want<'a>, pool: PoolKey) -> Ask<'a> {
         let awaited_in = self.awaited_in.map(|wait| wait.0);
-        Ask { want, pool, task: self.task, claim: self.claim, awaited_in }
+        Ask { want, pool, task: self.task, claim: self.claim.map(TaskClaim::key), awaited_in }
     }
 }
 
@@ -53,8 +53,8 @@ impl<'a> LeaseRequest<'a> {
 
     /// Goes on with a claim that was made before.
     #[must_use]
-    pub fn claimed(mut self, claim: Option<&TaskClaim>) -> Self {
-        self.of.claim = claim.map(TaskClaim::key);
+    pub fn claimed(mut self, claim: Option<&'a TaskClaim>) -> Self {
+        self.of.claim = claim;
         self
     }
 
@@ -82,6 +82,10 @@ impl<'a> LeaseRequest<'a> {
     pub(crate) fn ask(self, pool: PoolKey) -> Ask<'a> {
         let want = Want::Agent { skills: self.skills, preferred: self.preferred, policy: self.policy };
         self.of.ask(want, pool)
+    }
+
+    pub(crate) fn claim(self) -> Option<&'a TaskClaim> {
+        self.of.claim
     }
 }
 

@@ -352,6 +352,8 @@ impl State {
 pub(crate) enum Requested {
     Granted(Held),
     Queued(ClaimKey),
+    /// In line, and whoever awaits it is told that this could never end.
+    QueuedUnawaited(ClaimKey, Refusal),
 }
 
 /// What to tell a waiter, ready to be sent outside the lock.
@@ -371,6 +373,7 @@ impl Shared {
     ) -> Result<Requested, Refusal> {
         self.change(|state| match state.dispatch.request(ask, waiter)? {
             Decision::Queued(claim) => Ok(Requested::Queued(claim)),
+            Decision::QueuedUnawaited(claim, refusal) => Ok(Requested::QueuedUnawaited(claim, refusal)),
             Decision::Granted(claim, agent) => Ok(Requested::Granted(self.held(state, claim, agent))),
         })
     }

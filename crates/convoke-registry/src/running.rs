@@ -6,7 +6,11 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    task::Context,
 };
+
+use futures_util::task::AtomicWaker;
+use parking_lot::Mutex;
 
 use convoke_core::{Extension, Scope};
 
@@ -105,11 +109,37 @@ impl fmt::Debug for Wait {
 pub struct TaskClaim {
     shared: Arc<Shared>,
     key: ClaimKey,
+    refused: Arc<RefusedWait>,
+}
+
+/// Where who awaits a task hears that this could never end, once the task is in line.
+#[derive(Debug, Default)]
+pub(crate) struct RefusedWait {
+    refusal: Mutex<Option<Refusal>>,
+    waker: AtomicWaker,
+}
+
+impl RefusedWait {
+    pub(crate) fn poll(&self, cx: &Context<'_>) -> Option<Refusal> {
+        // Registered first, so that what is told in between wakes.
+        self.waker.register(cx.waker());
+        self.refusal.lock().take()
+    }
 }
 
 impl TaskClaim {
     pub(crate) fn new(shared: Arc<Shared>, key: ClaimKey) -> Self {
-        Self { shared, key }
+        Self { shared, key, refused: Arc::default() }
+    }
+
+    pub(crate) fn refused_wait(&self) -> Arc<RefusedWait> {
+        Arc::clone(&self.refused)
+    }
+
+    /// Tells whoever awaits the task that it waits for itself.
+    pub(crate) fn refuse_wait(&self, refusal: Refusal) {
+        *self.refused.refusal.lock() = Some(refusal);
+        self.refused.waker.wake();
     }
 
     pub(crate) fn key(&self) -> ClaimKey {

@@ -96,7 +96,7 @@ impl Slots {
     /// [`Refusal::WaitCycle`] where the wait could never end.
     pub async fn acquire_slot(&self, request: SlotRequest<'_>) -> Result<SlotLease, Refusal> {
         let ask = request.0.ask(Want::Slot, self.pool.key);
-        Ok(SlotLease::new(wait_for(&self.pool.shared, ask).await?))
+        Ok(SlotLease::new(wait_for(&self.pool.shared, ask, None).await?))
     }
 
     /// A claim of a task that is not in line yet, so that it can be awaited before it is.
@@ -181,25 +181,30 @@ pub(crate) async fn acquire(
     pool: PoolKey,
     request: LeaseRequest<'_>,
 ) -> Result<Lease, Refusal> {
-    lease(wait_for(shared, request.ask(pool)).await?)
+    lease(wait_for(shared, request.ask(pool), request.claim()).await?)
 }
 
-async fn wait_for(shared: &Arc<Shared>, ask: Ask<'_>) -> Result<Held, Refusal> {
+async fn wait_for(shared: &Arc<Shared>, ask: Ask<'_>, claim: Option<&TaskClaim>) -> Result<Held, Refusal> {
     let mut receiver = None;
     let requested = shared.request(ask, || {
         let (sender, answer) = oneshot::channel();
         receiver = Some(answer);
         Waiter::One(sender)
     })?;
-    match (requested, receiver) {
-        (Requested::Granted(held), _) => Ok(held),
-        (Requested::Queued(claim), Some(answer)) => {
-            let mut waiting = Waiting { shared, claim, answer };
-            // The machine keeps the sender until it answers, so that the channel cannot close before.
-            (&mut waiting.answer).await.unwrap_or(Err(Refusal::AgentUnavailable { agent: None }))
+    let queued = match requested {
+        Requested::Granted(held) => return Ok(held),
+        Requested::Queued(queued) => queued,
+        Requested::QueuedUnawaited(queued, refusal) => {
+            if let Some(claim) = claim {
+                claim.refuse_wait(refusal);
+            }
+            queued
         }
-        (Requested::Queued(_), None) => Err(Refusal::AgentUnavailable { agent: None }),
-    }
+    };
+    let lost = || Refusal::AgentUnavailable { agent: None };
+    let mut waiting = Waiting { shared, claim: queued, answer: receiver.ok_or_else(lost)? };
+    // The machine keeps the sender until it answers, so that the channel cannot close before.
+    (&mut waiting.answer).await.unwrap_or_else(|_| Err(lost()))
 }
 
 /// What was granted with a unit of an agent, which is what was asked for.
@@ -232,7 +237,7 @@ impl LeaseBatch {
             pool.shared.request(request.ask(pool.key), || Waiter::OfBatch(index, self.sender.clone()))?;
         match requested {
             Requested::Granted(held) => lease(held).map(Some),
-            Requested::Queued(claim) => {
+            Requested::Queued(claim) | Requested::QueuedUnawaited(claim, _) => {
                 if let Some(earlier) = self.claims.insert(index, claim) {
                     drop(pool.shared.with_dispatch(|dispatch| dispatch.withdraw(earlier)));
                 }

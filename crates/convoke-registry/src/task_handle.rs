@@ -17,7 +17,7 @@ use convoke_core::{Scope, SessionId, TaskError, TaskId, TaskReport, TaskStatus};
 
 use crate::{
     ProgressSender, Refusal, RunningTask, Slots, TaskClaim, TeamError, Updates, Wait, dispatch::ClaimKey,
-    progress::progress_channel,
+    progress::progress_channel, running::RefusedWait,
 };
 
 /// A task that runs on its own; a future of its report.
@@ -44,6 +44,7 @@ pub struct TaskHandle {
 pub struct Awaitable {
     slots: Slots,
     claim: ClaimKey,
+    refused: Arc<RefusedWait>,
     /// The task that started it, which awaits it also where another task polls the handle for it.
     starter: Option<Scope>,
 }
@@ -51,7 +52,7 @@ pub struct Awaitable {
 impl Awaitable {
     /// The task that has `claim` under the limit `slots`; `starter` is the scope of the task that started it, if one did.
     pub fn new(slots: &Slots, claim: &TaskClaim, starter: Option<Scope>) -> Self {
-        Self { slots: slots.clone(), claim: claim.key(), starter }
+        Self { slots: slots.clone(), claim: claim.key(), refused: claim.refused_wait(), starter }
     }
 }
 
@@ -105,7 +106,7 @@ impl TaskHandle {
     }
 
     /// Notes who awaits the task; an error where that could never end.
-    fn note_wait(&mut self) -> Result<(), Refusal> {
+    fn note_wait(&mut self, cx: &Context<'_>) -> Result<(), Refusal> {
         let Some((place, _)) = &self.place else { return Ok(()) };
         let is_ours = |scope: &Scope| RunningTask::of(scope, &place.slots).is_some();
         let waiter = Scope::current().filter(is_ours).or_else(|| place.starter.clone());
@@ -113,15 +114,17 @@ impl TaskHandle {
             self.wait = None;
             return Ok(());
         };
-        if self.wait.as_ref().is_none_or(|wait| !wait.is_of(running)) {
-            // The one before ends first: a task is awaited by one at a time.
-            self.wait = None;
-            self.wait = running.wait();
-            if let Some(wait) = &self.wait {
-                wait.on(place.claim)?;
-            }
+        let refused = place.refused.poll(cx);
+        if self.wait.as_ref().is_some_and(|wait| wait.is_of(running)) {
+            return refused.map_or(Ok(()), Err);
         }
-        Ok(())
+        // The one before ends first: a task is awaited by one at a time.
+        self.wait = None;
+        self.wait = running.wait();
+        match &self.wait {
+            Some(wait) => wait.on(place.claim),
+            None => Ok(()),
+        }
     }
 
     /// The answer to who awaits what could never end; the task itself goes on.
@@ -144,7 +147,7 @@ impl Future for TaskHandle {
             self.wait = None;
             return Poll::Ready(answer.unwrap_or_else(|_| Err(TeamError::Lost { task: self.task.clone() })));
         }
-        match self.note_wait() {
+        match self.note_wait(cx) {
             Ok(()) => Poll::Pending,
             Err(refusal) => Poll::Ready(self.refused(refusal)),
         }

@@ -248,6 +248,7 @@ impl Both {
                         self.tickets.insert(waiter, ticket);
                         Told::Queued
                     }
+                    Ok(Decision::QueuedUnawaited(..)) => panic!("nobody awaits"),
                     Err(refusal) => Told::Refused(refusal.code()),
                 };
                 machine_told.insert(waiter, told);

@@ -20,6 +20,7 @@ mod handles;
 mod house;
 mod lifecycle;
 mod limits;
+mod nested;
 mod panics;
 mod parallel;
 mod races;
