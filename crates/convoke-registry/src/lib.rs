@@ -25,8 +25,8 @@
 //! # }
 //! ```
 //!
-//! This crate spawns no task and reads nothing of a session; it knows no plan. A runtime that admits, runs and settles
-//! tasks stands above it.
+//! This crate spawns no task, but the calls of a [`BlockingExecutor`] on the pool for them, and reads nothing of a
+//! session; it knows no plan. A runtime that admits, runs and settles tasks stands above it.
 //!
 //! | where | what |
 //! |---|---|
@@ -34,10 +34,12 @@
 //! | `registry` | registration and its rules; the one lock around the machine |
 //! | `lease`, `slots` | leases, slots, and waiting for both |
 //! | `running` | what running work awaits |
-//! | `executor`, `function`, `context`, `progress` | the contract of an executor, and what it is given |
+//! | `executor`, `context`, `progress` | the contract of an executor, and what it is given |
+//! | `function`, `blocking` | executors made of a function |
 //! | `team_handle` | the door to a runtime, for nested work and for all that stands above |
 //! | `run_options`, `task_handle` | what a caller says about a run, and the handle of a task that runs on its own |
 
+mod blocking;
 mod context;
 mod dispatch;
 mod executor;
@@ -51,6 +53,7 @@ mod slots;
 mod task_handle;
 mod team_handle;
 
+pub use blocking::BlockingExecutor;
 pub use context::{CoordinatedContext, ExecutionContext};
 pub use dispatch::{Availability, Refusal, WaitStep};
 pub use executor::{AgentExecutor, AnyExecutor, ExecutorCapabilities};

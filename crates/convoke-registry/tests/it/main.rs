@@ -9,6 +9,7 @@
 )]
 
 mod batch;
+mod blocking;
 mod bounds;
 mod executor;
 mod fixtures;
