@@ -18,9 +18,11 @@ use crate::{AgentExecutor, ExecutionContext, ExecutorCapabilities};
 /// An executor made of an ordinary function of the request and its context, which may block: heavy work, a library that
 /// knows no `async`. It runs on tokio's blocking pool.
 ///
-/// The function returns an outcome, an output, or just a text. It sees a stop by
-/// [`ExecutionContext::is_cancelled`], and nothing else ends it: one that does not look works on, detached, with its
-/// lease held. Work that has to end whatever it does belongs in a process of its own.
+/// The function returns an outcome, an output, or just a text. The scope of its attempt is the
+/// [current](convoke_core::Scope::current) one on its thread.
+///
+/// It sees a stop by [`ExecutionContext::is_cancelled`], and nothing else ends it: one that does not look works on,
+/// detached, with its lease held. Work that has to end whatever it does belongs in a process of its own.
 ///
 /// ```
 /// use convoke_core::ExecutorError;
@@ -96,13 +98,13 @@ where
     ) -> Result<TaskOutcome, ExecutorError> {
         let cancellation = ctx.cancellation().clone();
         let start = Start::default();
-        let (function, ticket) = (Arc::clone(&self.function), start.ticket());
+        let (function, ticket, scope) = (Arc::clone(&self.function), start.ticket(), ctx.scope().clone());
         let mut call = spawn_blocking(move || {
             if !ticket.take() {
                 return Err(ExecutorError::cancelled());
             }
             // Made an outcome here, so that what the function returns need not be `Send`.
-            function(request, ctx).map(Into::into)
+            scope.enter(|| function(request, ctx).map(Into::into))
         });
         let said = tokio::select! {
             biased;

@@ -46,9 +46,10 @@ pub use convoke_core::{
 pub use convoke_observability as observability;
 #[cfg(feature = "team")]
 pub use convoke_registry::{
-    AgentExecutor, AgentRegistry, AgentSnapshot, AnyExecutor, Availability, CancellationToken,
-    ExecutionContext, ExecutorCapabilities, FunctionExecutor, Lease, LeaseBatch, LeaseMark, LeaseRequest,
-    Progress, Refusal, RegistryError, RunOptions, SlotUsage, Slots, TaskHandle, TeamError, Updates,
+    AgentExecutor, AgentRegistry, AgentSnapshot, AnyExecutor, Availability, BlockingExecutor,
+    CancellationToken, ExecutionContext, ExecutorCapabilities, FunctionExecutor, Lease, LeaseBatch,
+    LeaseMark, LeaseRequest, Progress, Refusal, RegistryError, RunOptions, SlotUsage, Slots, TaskHandle,
+    TeamError, Updates,
 };
 #[cfg(feature = "team")]
 pub use convoke_session as session;
@@ -73,7 +74,7 @@ pub mod prelude {
     };
     #[cfg(feature = "team")]
     pub use crate::{
-        AgentExecutor, AgentRegistry, Availability, CancellationToken, ExecutionContext,
+        AgentExecutor, AgentRegistry, Availability, BlockingExecutor, CancellationToken, ExecutionContext,
         ExecutorCapabilities, FunctionExecutor, Progress, RunOptions, Session, TaskHandle, TeamError,
         TeamEvent, TeamEventKind, TeamRuntime,
     };

@@ -13,9 +13,12 @@ use std::{
 
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
-use tokio::runtime::{Builder, Runtime};
+use tokio::{
+    runtime::{Builder, Runtime},
+    task::spawn_blocking,
+};
 
-use convoke_core::{ErrorCode, ExecutorError, TaskOutcome, TaskOutput, TaskRequest};
+use convoke_core::{ErrorCode, ExecutorError, Scope, TaskOutcome, TaskOutput, TaskRequest};
 use convoke_registry::{AgentExecutor, BlockingExecutor, ExecutorCapabilities};
 use convoke_testkit::{Trial, conformance};
 
@@ -99,6 +102,14 @@ async fn it_leaves_the_thread_of_its_caller() {
     assert_eq!(trial().call(&executor).await.unwrap(), "elsewhere".into());
 }
 
+#[tokio::test]
+async fn its_thread_is_in_the_scope_of_the_attempt_and_leaves_it_again() {
+    let task = || Scope::current().and_then(|scope| Some(scope.lineage().next()?.task.to_string()));
+    let executor = BlockingExecutor::new(move |_, _| Ok(task().unwrap_or_default()));
+    assert_eq!(trial().call(&executor).await.unwrap(), "t".into());
+    assert_eq!(spawn_blocking(task).await.unwrap(), None);
+}
+
 #[test]
 fn it_never_declares_that_its_future_may_be_dropped() {
     let wanted = ExecutorCapabilities::default()
@@ -177,7 +188,7 @@ fn a_future_that_is_dropped_before_the_function_began_calls_nothing() {
         assert_eq!(working.await.unwrap(), "done".into());
     });
     // Runs what is queued, so that a call of the dropped one would be counted.
-    runtime.block_on(async { tokio::task::spawn_blocking(|| ()).await }).unwrap();
+    runtime.block_on(async { spawn_blocking(|| ()).await }).unwrap();
     assert_eq!(controls.calls(), 1);
 }
 
