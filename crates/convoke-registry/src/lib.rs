@@ -36,8 +36,13 @@
 //! | `running` | what running work awaits |
 //! | `executor`, `context`, `progress` | the contract of an executor, and what it is given |
 //! | `function`, `blocking` | executors made of a function |
+//! | `process` | an executor that runs a program |
 //! | `team_handle` | the door to a runtime, for nested work and for all that stands above |
 //! | `run_options`, `task_handle` | what a caller says about a run, and the handle of a task that runs on its own |
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `process` | no | `ProcessExecutor`: a child process for each attempt, which can really be stopped; on Unix |
 
 mod blocking;
 mod context;
@@ -45,6 +50,8 @@ mod dispatch;
 mod executor;
 mod function;
 mod lease;
+#[cfg(all(unix, feature = "process"))]
+mod process;
 mod progress;
 mod registry;
 mod run_options;
@@ -59,6 +66,8 @@ pub use dispatch::{Availability, Refusal, WaitStep};
 pub use executor::{AgentExecutor, AnyExecutor, ExecutorCapabilities};
 pub use function::FunctionExecutor;
 pub use lease::{Lease, LeaseMark, LeaseRequest, SlotLease};
+#[cfg(all(unix, feature = "process"))]
+pub use process::{ProcessAnswer, ProcessError, ProcessExecutor, ProcessRequest};
 pub use progress::{Progress, ProgressSender, Updates};
 pub use registry::{AgentRegistry, AgentSnapshot, RegistryError};
 pub use run_options::{RunOptions, TeamError};

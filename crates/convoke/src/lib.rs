@@ -30,6 +30,7 @@
 //! |---|---|---|
 //! | `team` | yes | registry, sessions, the team runtime and its events |
 //! | `broadcast` | no | `BroadcastSink`: events for user interfaces |
+//! | `process` | no | `ProcessExecutor`: a child process for each attempt, which can really be stopped; on Unix |
 //! | `tracing` | no | `TracingSink`: events of the `tracing` crate |
 //!
 //! Without `team`, what is left are the words of `convoke-core`: ids, requests, outcomes, reports, budgets.
@@ -51,6 +52,8 @@ pub use convoke_registry::{
     LeaseMark, LeaseRequest, Progress, Refusal, RegistryError, RunOptions, SlotUsage, Slots, TaskHandle,
     TeamError, Updates,
 };
+#[cfg(all(unix, feature = "process"))]
+pub use convoke_registry::{ProcessAnswer, ProcessError, ProcessExecutor, ProcessRequest};
 #[cfg(feature = "team")]
 pub use convoke_session as session;
 #[cfg(feature = "team")]

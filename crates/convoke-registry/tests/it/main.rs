@@ -15,6 +15,8 @@ mod executor;
 mod fixtures;
 mod handle;
 mod leases;
+#[cfg(all(unix, feature = "process"))]
+mod process;
 mod registration;
 mod slots;
 mod stress;
