@@ -81,7 +81,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) pool: PoolKey,
     /// Whose it is.
     pub(crate) task: Option<&'a TaskId>,
-    /// The claim that it has already.
+    /// The claim that it has already, if that is not in line yet.
     pub(crate) claim: Option<ClaimKey>,
     /// The wait in which it is awaited.
     pub(crate) awaited_in: Option<WaitKey>,
@@ -275,7 +275,8 @@ impl<W> Dispatch<W> {
             return Err(self.exhausted(place));
         }
         let key = match ask.claim {
-            Some(key) if self.claims.contains_key(key) => key,
+            // One that is in line or granted already has its place: nothing may take it away unseen.
+            Some(key) if self.claims.get(key).is_some_and(Claim::is_coming) => key,
             _ => self.claim(ask.task.cloned(), ask.pool),
         };
         if let Some(wait) = ask.awaited_in {

@@ -62,6 +62,10 @@ impl<W> Claim<W> {
         Self { task, pool, standing: Standing::Coming, awaited_in: None, waits: Vec::new(), lends: None }
     }
 
+    pub(super) fn is_coming(&self) -> bool {
+        matches!(self.standing, Standing::Coming)
+    }
+
     pub(super) fn ticket(&self) -> Option<&Ticket<W>> {
         match &self.standing {
             Standing::Queued(ticket) => Some(ticket),

@@ -475,3 +475,19 @@ fn a_detached_lease_is_counted_until_it_is_released() {
     let load = machine.agent_load(key).unwrap();
     assert_eq!((load.active, load.detached), (0, 0));
 }
+
+#[test]
+fn a_claim_is_used_once() {
+    let (mut machine, pool) = machine(&[("a", &[], 3)], 1);
+    let claim = machine.claim(None, pool);
+    let want = Want::Agent { skills: &[], preferred: None, policy: CapacityPolicy::Wait };
+    let ask = Ask { want, pool, task: None, claim: Some(claim), awaited_in: None };
+    let keys = [0, 1, 2].map(|waiter| match machine.request(ask, || waiter).unwrap() {
+        Decision::Granted(key, _) | Decision::Queued(key) => key,
+    });
+    assert_eq!(keys[0], claim);
+    for key in keys {
+        machine.release(key);
+    }
+    assert_eq!((machine.take_effects().len(), machine.claims.len()), (2, 0));
+}
