@@ -348,12 +348,14 @@ impl<W> Dispatch<W> {
         self.grant();
     }
 
-    /// Gives back the slot of detached work, and its unit if `with_unit`.
+    /// Gives back the slot of work that nobody waits for any more, and its unit if `with_unit`.
     pub(crate) fn forfeit(&mut self, key: ClaimKey, with_unit: bool) {
         if with_unit {
             self.release(key);
             return;
         }
+        // It may wait for others until now, who stand in line for the slot that it lends.
+        self.detach(key);
         let Some(claim) = self.claims.get_mut(key) else { return };
         let lends = claim.lends.take();
         let slot = claim.holding_mut().and_then(|holding| holding.slot.take());

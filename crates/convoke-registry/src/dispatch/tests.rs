@@ -491,3 +491,18 @@ fn a_claim_is_used_once() {
     }
     assert_eq!((machine.take_effects().len(), machine.claims.len()), (2, 0));
 }
+
+#[test]
+fn what_is_given_up_waits_no_more() {
+    let (mut machine, pool) = machine(&[("a", &["x"], 1), ("b", &["y"], 2)], 1);
+    let Ok(Decision::Granted(lease, _)) = request(&mut machine, pool, &["x"], 0) else { panic!("granted") };
+    let awaited_in = machine.open_wait(lease);
+    let skills = [skill("y")];
+    let want = Want::Agent { skills: &skills, preferred: None, policy: CapacityPolicy::Wait };
+    let ask = Ask { want, pool, task: None, claim: None, awaited_in };
+    machine.request(ask, || 1).unwrap();
+    machine.request(ask, || 2).unwrap();
+    machine.forfeit(lease, false);
+    assert!(machine.waits.is_empty(), "{:?}", machine.waits);
+    assert_eq!(machine.queues.len(), 1, "the line for the lent slot goes with the lender");
+}
