@@ -107,6 +107,7 @@ pub(crate) enum Decision {
 
 /// What a call brings about for those who wait.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) enum Effect<W> {
     Granted { waiter: W, claim: ClaimKey, agent: Option<AgentKey> },
     Refused { waiter: W, refusal: Refusal },
@@ -134,6 +135,7 @@ pub(crate) struct PoolLoad {
 
 /// The machine. `W` is whatever the caller needs to reach who waits.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Dispatch<W> {
     agents: SlotMap<AgentKey, Agent>,
     by_id: HashMap<AgentId, AgentKey>,

@@ -7,6 +7,7 @@ use convoke_core::{AgentId, SkillId};
 use super::{AgentKey, Availability, ClaimKey, DemandKey, QueueKey, demand::Candidate, load::Load};
 
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Agent {
     pub(super) id: AgentId,
     pub(super) skills: HashSet<SkillId>,

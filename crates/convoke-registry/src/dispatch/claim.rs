@@ -9,6 +9,7 @@ use super::{
 
 /// One claim on a unit of an agent and a slot, from before it waits until it is given back.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Claim<W> {
     /// Whose it is, for the text of a refusal; a host that takes a lease for itself names nobody.
     pub(super) task: Option<TaskId>,
@@ -24,6 +25,7 @@ pub(super) struct Claim<W> {
 }
 
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) enum Standing<W> {
     /// Known, but not in line yet.
     Coming,
@@ -35,6 +37,7 @@ pub(super) enum Standing<W> {
 
 /// A place in line.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Ticket<W> {
     pub(super) age: Age,
     pub(super) place: Place,

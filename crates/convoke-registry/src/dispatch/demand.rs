@@ -16,6 +16,7 @@ pub(super) const IDLE_DEMANDS: usize = 32;
 
 /// A requirement in use: all these skills, or none for any agent.
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Demand {
     /// Sorted, each once.
     skills: Vec<SkillId>,
@@ -31,6 +32,7 @@ pub(super) struct Demand {
 }
 
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 struct SkillEntry {
     agents: HashSet<AgentKey>,
     demands: Vec<DemandKey>,
@@ -40,6 +42,7 @@ struct SkillEntry {
 
 /// The requirements in use, found by their skills.
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Demands {
     all: SlotMap<DemandKey, Demand>,
     skills: HashMap<SkillId, SkillEntry>,

@@ -11,6 +11,7 @@ use super::{ClaimKey, Dispatch, PoolKey, Refusal, WaitKey, claim::Claim, pool::P
 
 /// Somebody who awaits others, from the first of them to the last.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Wait {
     pub(super) waiter: ClaimKey,
     pub(super) awaited: HashSet<ClaimKey>,

@@ -11,6 +11,7 @@ pub(super) type Age = u64;
 
 /// A limit that the leases granted from it share.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Pool {
     pub(super) limit: usize,
     pub(super) taken: usize,
@@ -61,6 +62,7 @@ pub(super) enum Place {
 
 /// The tickets that wait for the same place and pool, oldest first.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Queue {
     pub(super) place: Place,
     pub(super) pool: PoolKey,
