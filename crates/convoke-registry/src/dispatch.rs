@@ -276,11 +276,9 @@ impl<W> Dispatch<W> {
         if unit.is_none() && policy == CapacityPolicy::Reject {
             return Err(self.exhausted(place));
         }
-        let key = match ask.claim {
-            // One that is in line or granted already has its place: nothing may take it away unseen.
-            Some(key) if self.claims.get(key).is_some_and(Claim::is_coming) => key,
-            _ => self.claim(ask.task.cloned(), ask.pool),
-        };
+        // One that is in line or granted already has its place: nothing may take it away unseen.
+        let known = ask.claim.filter(|&key| self.claims.get(key).is_some_and(Claim::is_coming));
+        let key = known.unwrap_or_else(|| self.claim(ask.task.cloned(), ask.pool));
         if let Some(wait) = ask.awaited_in {
             self.link(wait, key);
         }
@@ -291,7 +289,7 @@ impl<W> Dispatch<W> {
         self.enqueue(key, place, policy, waiter());
         let Some(path) = self.endless_wait(key) else { return Ok(Decision::Queued(key)) };
         let refusal = Refusal::WaitCycle { path };
-        if ask.claim.is_some() {
+        if known.is_some() {
             // It was there before anybody awaited it, and can end without that: the wait is refused, and not the task.
             self.unlink(key);
             return Ok(Decision::QueuedUnawaited(key, refusal));

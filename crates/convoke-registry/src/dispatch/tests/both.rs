@@ -135,6 +135,11 @@ impl Both {
                 self.claims.insert(*task, claim);
                 Told::Queued
             }
+            Ok(Decision::QueuedUnawaited(claim, refusal)) => {
+                self.claims.insert(*task, claim);
+                self.refused(refusal);
+                Told::Unawaited
+            }
             Err(refusal) => self.refused(refusal),
         }
     }

@@ -173,10 +173,12 @@ impl Reference {
         self.claims.get_mut(task).unwrap().standing = queued;
         let is_awaited = self.claims[task].awaited_in.is_some();
         if is_awaited && !self.ending().contains(task) && self.refuses_one() {
-            self.claims.get_mut(task).unwrap().standing = RefStanding::Coming;
-            if !is_claimed {
-                self.forget(*task);
+            if is_claimed {
+                self.unlink(*task);
+                return Told::Unawaited;
             }
+            self.claims.get_mut(task).unwrap().standing = RefStanding::Coming;
+            self.forget(*task);
             return Told::Refused(ErrorCode::WaitCycle);
         }
         Told::Queued

@@ -49,6 +49,8 @@ pub(super) enum Told {
     Granted(Option<String>),
     Refused(ErrorCode),
     Queued,
+    /// In line, and nobody may await it.
+    Unawaited,
     /// Whether the call did anything.
     Done(bool),
 }
