@@ -1,0 +1,24 @@
+//! The benchmarks: each file has the work of one, and beside it the floor.
+
+mod acquire;
+mod dispatch;
+mod events;
+mod fanout;
+mod session;
+mod sleepers;
+mod team;
+
+use crate::benchmark::Case;
+
+/// Every case, in the order in which they are measured.
+pub(crate) fn cases() -> Vec<Case> {
+    let groups: [&[Case]; 6] = [
+        &dispatch::CASES,
+        &fanout::CASES,
+        &sleepers::CASES,
+        &acquire::CASES,
+        &session::CASES,
+        &events::CASES,
+    ];
+    groups.concat()
+}

@@ -1,0 +1,26 @@
+//! What the runtime costs, as ratios to a floor measured in the same run: the least that tokio, ordered maps or a
+//! persistent vector can do for the same guarantee.
+//!
+//! A number in microseconds says something about one machine at one moment; the ratio is what to compare. Three programs
+//! share this library. `time` and `count` each measure one case and print it as JSON: `time` under the system's allocator,
+//! `count` under one that counts, so that counting slows no clock down, and each in a process of its own, so that no case
+//! sees the heap or the caches that another left behind. `bench` calls them, compares and prints; `cargo xtask bench`
+//! builds and runs it.
+//!
+//! It knows the facade alone, and judges nothing in a test: what is time is checked by `bench --check`, and ci checks
+//! counts.
+
+mod benchmark;
+mod benchmarks;
+mod check;
+mod figures;
+mod options;
+mod peers;
+mod place;
+mod probe;
+mod report;
+mod series;
+mod targets;
+
+pub use options::bench;
+pub use probe::{Counters, count, time};

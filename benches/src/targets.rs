@@ -1,0 +1,95 @@
+//! What the runtime may cost: the one table that `bench --check` holds the figures against.
+
+use crate::series::Line;
+
+/// A figure of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Figure {
+    Ratio,
+    Exponent,
+    Growth,
+    Allocations,
+    AllocationExponent,
+    PeakExponent,
+}
+
+impl Figure {
+    pub(crate) fn of(self, line: &Line) -> Option<f64> {
+        match self {
+            Self::Ratio => line.ratio.map(|ratio| ratio.median),
+            Self::Exponent => line.exponent,
+            Self::Growth => line.growth,
+            Self::Allocations => line.allocations,
+            Self::AllocationExponent => line.allocation_exponent,
+            Self::PeakExponent => line.peak_exponent,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ratio => "ratio to the floor",
+            Self::Exponent => "exponent of the time",
+            Self::Growth => "growth by that of the floor",
+            Self::Allocations => "allocations per unit",
+            Self::AllocationExponent => "exponent of the allocations",
+            Self::PeakExponent => "exponent of the peak memory",
+        }
+    }
+
+    /// By how much of a target a figure may be above it before `--check` fails: the floor itself moves by a third
+    /// within minutes on a machine that others share, and the median of the pairs by much less. Counts do not move.
+    pub(crate) fn margin(self) -> f64 {
+        match self {
+            Self::Ratio | Self::Growth => 0.10,
+            Self::Exponent => 0.05,
+            Self::Allocations | Self::AllocationExponent | Self::PeakExponent => 0.0,
+        }
+    }
+}
+
+/// What a figure of a benchmark may be at most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Target {
+    pub(crate) benchmark: &'static str,
+    /// `None` means every one of the benchmark.
+    pub(crate) variant: Option<&'static str>,
+    pub(crate) figure: Figure,
+    pub(crate) at_most: f64,
+}
+
+const fn target(benchmark: &'static str, figure: Figure, at_most: f64) -> Target {
+    Target { benchmark, variant: None, figure, at_most }
+}
+
+/// Proportional, with room for what is paid once and for the levels that a tree gains.
+const LINEAR: f64 = 1.05;
+
+/// Every target. They hold on the current thread and on two workers, at each size.
+pub(crate) const TARGETS: [Target; 16] = [
+    // Users wait for models. Two tasks, two channels and a commit come to a few times one bare task; more is waste.
+    target("dispatch", Figure::Ratio, 5.0),
+    // Two ids, a session with its record, a report, two tasks and two channels are some twenty; twice that is enough.
+    target("dispatch", Figure::Allocations, 40.0),
+    target("dispatch", Figure::AllocationExponent, LINEAR),
+    // The floor has one task for each unit as well; a batch may not cost more than its tasks one by one.
+    target("fanout", Figure::Ratio, 5.0),
+    target("fanout", Figure::Exponent, LINEAR),
+    target("fanout", Figure::AllocationExponent, LINEAR),
+    // Memory follows the reports, which all are kept, and not the square of what waits.
+    target("fanout", Figure::PeakExponent, LINEAR),
+    // Work that takes any time at all must hide what the runtime does.
+    target("sleepers", Figure::Ratio, 1.05),
+    // Beside what the floor does there are a lock, a slot, a guard, and the order of those who wait.
+    target("acquire", Figure::Ratio, 3.0),
+    // The maps become deeper and leave the caches; nothing may look at every agent.
+    target("acquire", Figure::Growth, 1.5),
+    // At any number of agents: a map of agents may split a node or join two now and then, and nothing else is made.
+    target("acquire", Figure::Allocations, 10.0),
+    // A commit changes what surrounds the messages too: revision, bytes, the copy that a reader keeps.
+    target("session", Figure::Ratio, 3.0),
+    target("session", Figure::Exponent, LINEAR),
+    target("session", Figure::AllocationExponent, LINEAR),
+    target("session", Figure::PeakExponent, LINEAR),
+    // Whoever cares about the cost puts a thread in between. What a sink does itself is reported and has no target.
+    Target { variant: Some("async"), ..target("events", Figure::Ratio, 1.3) },
+];
