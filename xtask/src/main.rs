@@ -70,6 +70,6 @@ fn usage() -> String {
         "usage: cargo xtask <command>\n\n{}{}{}\nthe steps of ci, each a command too:\n{steps}",
         line("ci", "the one check: every step below, in this order, up to the first that fails"),
         line("fix", "writes: applies clippy's suggestions, then formats"),
-        line("bench", "measures [NAME..], each beside its floor, with the release profile"),
+        line("bench", "measures [NAME..], each beside its floor, with the release profile; `bench --help`"),
     )
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::{
-    cargo_steps, deny, examples, features, floors, metadata::Workspace, package, tally::Tally, tidy,
+    bench, cargo_steps, deny, examples, features, floors, metadata::Workspace, package, tally::Tally, tidy,
 };
 
 /// One step of `ci`, which is a command of its own too.
@@ -31,7 +31,7 @@ impl Context {
 }
 
 /// Every step, in the order of `ci`.
-pub(crate) const STEPS: [Step; 12] = [
+pub(crate) const STEPS: [Step; 13] = [
     step("format", "every file stands as rustfmt writes it", cargo_steps::format),
     step("lock", "Cargo.lock fits the manifests; downloads what it names", cargo_steps::lock),
     step("clippy", "lints of all targets with all features, warnings denied", cargo_steps::clippy),
@@ -46,6 +46,7 @@ pub(crate) const STEPS: [Step; 12] = [
     step("tidy", "sizes, module docs, orphans, names, manifests", tidy::run),
     step("deny", "licences, sources, banned and duplicate dependencies", deny::run),
     step("examples", "every example runs and ends as it should", examples::run),
+    step("counts", "what the benchmarks allocate keeps to its targets", bench::counts),
     step("package", "the packed crates serve a project outside the workspace", package::run),
 ];
 
