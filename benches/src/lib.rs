@@ -2,10 +2,11 @@
 //! persistent vector can do for the same guarantee.
 //!
 //! A number in microseconds says something about one machine at one moment; the ratio is what to compare. Three programs
-//! share this library. `time` and `count` each measure one case and print it as JSON: `time` under the system's allocator,
-//! `count` under one that counts, so that counting slows no clock down, and each in a process of its own, so that no case
-//! sees the heap or the caches that another left behind. `bench` calls them, compares and prints; `cargo xtask bench`
-//! builds and runs it.
+//! share this library. `time` and `count` each measure one side of a case and print it as JSON: `time` under the system's
+//! allocator, `count` under one that counts, so that counting slows no clock down, and each in a process of its own, so
+//! that no side sees the heap or the caches that another left behind: a floor that runs after a hundred thousand reports
+//! were dropped takes five times as long. `bench` calls them in turn, compares and prints; `cargo xtask bench` builds and
+//! runs it.
 //!
 //! It knows the facade alone, and judges nothing in a test: what is time is checked by `bench --check`, and ci checks
 //! counts.

@@ -10,7 +10,7 @@ use crate::{
     benchmarks::cases,
     check::{checked, missed},
     peers,
-    probe::{Counts, Probe, Times},
+    probe::{counts, times},
     report,
     series::{Line, lines},
 };
@@ -26,7 +26,7 @@ struct Options {
     /// The sizes, instead of those of each case; for `acquire` the number of agents.
     #[arg(long = "n", value_name = "N,N", value_delimiter = ',')]
     sizes: Vec<usize>,
-    /// How many pairs of floor and work are timed, after a warm-up.
+    /// How many pairs of floor and work are timed, each after a warm-up.
     #[arg(long, default_value_t = 5)]
     runs: usize,
     /// Writes every line of the table as JSON too, into a new file.
@@ -102,9 +102,8 @@ impl Options {
         if sizes.is_empty() {
             return Ok(vec![]);
         }
-        let probe = Probe { case: case.name(), workers, sizes: sizes.to_vec(), runs: self.runs };
-        let times: Option<Vec<Times>> = if self.counts { None } else { Some(probe.ask("time")?) };
-        let counts: Vec<Counts> = probe.ask("count")?;
+        let times = if self.counts { None } else { Some(times(case, workers, sizes, self.runs)?) };
+        let counts = counts(case, workers, sizes)?;
         Ok(lines(case, workers, sizes, times.as_deref(), Some(&counts)))
     }
 }

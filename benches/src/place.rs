@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::benchmark::{Leftover, Side};
 
-/// A side of a case, on a runtime that no other side shares.
+/// A side of a case, on its runtime.
 pub(crate) struct Place {
     side: Side,
     runtime: Runtime,

@@ -1,35 +1,51 @@
-//! One case, measured in a process of its own: what the programs `time` and `count` do, and how `bench` calls them.
+//! One side of a case, measured in a process of its own: what the programs `time` and `count` do, and how `bench` calls
+//! them.
 
 use std::{
     env,
     process::{Command, ExitCode, Stdio},
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{benchmark::Case, benchmarks::cases, figures::float, place::Place};
+use crate::{
+    benchmark::Case,
+    benchmarks::cases,
+    figures::{Spread, float},
+    place::Place,
+};
 
 /// Which case, and how. Written by `bench`, and by whoever profiles one case alone.
 #[derive(Clone, Debug, Parser)]
-#[command(about = "Measures one case and prints it as JSON", disable_help_subcommand = true)]
+#[command(about = "Measures one side of a case and prints it as JSON", disable_help_subcommand = true)]
 pub(crate) struct Probe {
     /// The case: `dispatch`, or `acquire/10 skills`.
     pub(crate) case: String,
+    /// Which of the two sides.
+    #[arg(long, value_enum, default_value_t = Which::Work)]
+    pub(crate) side: Which,
     /// How many workers the runtime has; none means the current thread.
     #[arg(long, default_value_t = 0)]
     pub(crate) workers: usize,
-    /// The sizes, ascending.
-    #[arg(long = "n", value_name = "N,N", value_delimiter = ',', required = true)]
-    pub(crate) sizes: Vec<usize>,
-    /// How often each is measured, after a warm-up.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) runs: usize,
+    /// The size.
+    #[arg(long = "n", value_name = "N")]
+    pub(crate) size: usize,
+}
+
+/// One of the two sides that are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Which {
+    /// The least that the same guarantee costs.
+    Floor,
+    /// What a host does with Convoke.
+    Work,
 }
 
 /// What one size took: seconds of the floor and of the work, run by run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct Times {
     pub(crate) runs: Vec<(f64, f64)>,
 }
@@ -44,7 +60,7 @@ pub(crate) struct Count {
 }
 
 /// What one size asked of the allocator.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Counts {
     pub(crate) floor: Count,
     pub(crate) work: Count,
@@ -61,37 +77,30 @@ pub struct Counters {
     pub peak: fn() -> usize,
 }
 
-/// The program `time`: floor and work in turn, the first run of each dropped.
+/// How long is enough to look past the moments at which the system lets another process run.
+const ENOUGH: Duration = Duration::from_millis(200);
+
+/// As often as a size is timed at most, however short it is.
+const MOST_RUNS: usize = 15;
+
+/// The program `time`: seconds, after a warm-up; the median of several runs where one is short.
 pub fn time() -> ExitCode {
-    answer(|probe, case| {
-        let floor = Place::new(case.floor, probe.workers)?;
-        let work = Place::new(case.work, probe.workers)?;
-        let mut times = vec![Times { runs: Vec::new() }; probe.sizes.len()];
-        for run in 0..=probe.runs {
-            // Every size in each run, so that a machine that becomes slower slows all of them.
-            for (&size, times) in probe.sizes.iter().zip(&mut times) {
-                let pair = (floor.seconds(size)?, work.seconds(size)?);
-                if run > 0 {
-                    times.runs.push(pair);
-                }
-            }
+    answer(|place, size| {
+        place.seconds(size)?;
+        let mut runs = Vec::new();
+        let started = Instant::now();
+        while runs.is_empty() || (started.elapsed() < ENOUGH && runs.len() < MOST_RUNS) {
+            runs.push(place.seconds(size)?);
         }
-        Ok(times)
+        Ok(Spread::of(runs).map(|spread| spread.median))
     })
 }
 
-/// The program `count`: each side once, after a warm-up.
+/// The program `count`: once, after a warm-up.
 pub fn count(counters: &Counters) -> ExitCode {
-    let counters = *counters;
-    answer(move |probe, case| {
-        let floor = Place::new(case.floor, probe.workers)?;
-        let work = Place::new(case.work, probe.workers)?;
-        let counted = |place: &Place, size| {
-            counters.of(place, size)?;
-            counters.of(place, size)
-        };
-        let both = |&size: &usize| Ok(Counts { floor: counted(&floor, size)?, work: counted(&work, size)? });
-        probe.sizes.iter().map(both).collect::<Result<Vec<_>>>()
+    answer(|place, size| {
+        counters.of(place, size)?;
+        counters.of(place, size)
     })
 }
 
@@ -107,9 +116,9 @@ impl Counters {
     }
 }
 
-fn answer<T: Serialize>(measure: impl FnOnce(&Probe, &Case) -> Result<Vec<T>>) -> ExitCode {
+fn answer<T: Serialize>(measure: impl FnOnce(&Place, usize) -> Result<T>) -> ExitCode {
     let probe = Probe::parse();
-    let measured = case(&probe.case).and_then(|case| measure(&probe, &case));
+    let measured = probe.place().and_then(|place| measure(&place, probe.size));
     match measured.and_then(|measured| Ok(serde_json::to_string(&measured)?)) {
         Ok(json) => {
             println!("{json}");
@@ -131,25 +140,58 @@ fn case(name: &str) -> Result<Case> {
 }
 
 impl Probe {
-    /// Asks the program `time` or `count`, which stands beside this one; answers for each size.
-    pub(crate) fn ask<T: DeserializeOwned>(&self, program: &str) -> Result<Vec<T>> {
+    fn place(&self) -> Result<Place> {
+        let case = case(&self.case)?;
+        let side = match self.side {
+            Which::Floor => case.floor,
+            Which::Work => case.work,
+        };
+        Place::new(side, self.workers)
+    }
+
+    /// Asks the program `time` or `count`, which stands beside this one.
+    fn ask<T: DeserializeOwned>(&self, program: &str) -> Result<T> {
         let path = env::current_exe()?.with_file_name(format!("{program}{}", env::consts::EXE_SUFFIX));
         ensure!(path.is_file(), "no program {}; build all of `convoke-benches`", path.display());
-        let sizes: Vec<_> = self.sizes.iter().map(ToString::to_string).collect();
+        let side = self.side.to_possible_value();
         let mut command = Command::new(path);
         command
             .arg(&self.case)
+            .args(["--side", side.as_ref().map_or("", |side| side.get_name())])
             .args(["--workers", &self.workers.to_string()])
-            .args(["--n", &sizes.join(",")])
-            .args(["--runs", &self.runs.to_string()])
+            .args(["--n", &self.size.to_string()])
             .stderr(Stdio::inherit());
         let output = command.output().with_context(|| format!("could not start `{program}`"))?;
         if !output.status.success() {
             bail!("`{program}` ended with {}", output.status);
         }
-        let answers: Vec<T> = serde_json::from_slice(&output.stdout)
-            .with_context(|| format!("could not read what `{program}` printed"))?;
-        ensure!(answers.len() == self.sizes.len(), "`{program}` left sizes out");
-        Ok(answers)
+        serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("could not read what `{program}` printed"))
     }
+}
+
+/// Floor and work in turn, and every size in each run, so that a machine that becomes slower slows all of them.
+pub(crate) fn times(case: &Case, workers: usize, sizes: &[usize], runs: usize) -> Result<Vec<Times>> {
+    let mut times = vec![Times { runs: Vec::new() }; sizes.len()];
+    for _ in 0..runs {
+        for (&size, times) in sizes.iter().zip(&mut times) {
+            let (floor, work) = probes(case, workers, size);
+            times.runs.push((floor.ask("time")?, work.ask("time")?));
+        }
+    }
+    Ok(times)
+}
+
+/// What each size asks of the allocator.
+pub(crate) fn counts(case: &Case, workers: usize, sizes: &[usize]) -> Result<Vec<Counts>> {
+    let both = |&size: &usize| {
+        let (floor, work) = probes(case, workers, size);
+        Ok(Counts { floor: floor.ask("count")?, work: work.ask("count")? })
+    };
+    sizes.iter().map(both).collect()
+}
+
+fn probes(case: &Case, workers: usize, size: usize) -> (Probe, Probe) {
+    let floor = Probe { case: case.name(), side: Which::Floor, workers, size };
+    (floor.clone(), Probe { side: Which::Work, ..floor })
 }

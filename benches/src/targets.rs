@@ -83,8 +83,9 @@ pub(crate) const TARGETS: [Target; 16] = [
     target("acquire", Figure::Ratio, 3.0),
     // The maps become deeper and leave the caches; nothing may look at every agent.
     target("acquire", Figure::Growth, 1.5),
-    // At any number of agents: a map of agents may split a node or join two now and then, and nothing else is made.
-    target("acquire", Figure::Allocations, 10.0),
+    // At any number of agents: a lease and its end change eleven maps at most, and each change may split a node or join
+    // two. Nothing else is made for each lease.
+    target("acquire", Figure::Allocations, 25.0),
     // A commit changes what surrounds the messages too: revision, bytes, the copy that a reader keeps.
     target("session", Figure::Ratio, 3.0),
     target("session", Figure::Exponent, LINEAR),
