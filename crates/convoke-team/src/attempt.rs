@@ -35,7 +35,7 @@ pub(crate) enum Job {
 impl Prepared {
     /// Runs one attempt to its report: admission, dispatch, work, settlement. `driver` shows how far it is.
     pub(crate) async fn run(
-        mut self,
+        mut self: Box<Self>,
         job: Job,
         driver: Option<&mut TaskDriver>,
     ) -> Result<TaskReport, TeamError> {
@@ -58,7 +58,7 @@ impl Prepared {
     }
 
     /// Runs one attempt whose lease and slot are granted already: admission, work, settlement.
-    pub(crate) async fn run_granted(mut self, lease: Lease) -> Result<TaskReport, TeamError> {
+    pub(crate) async fn run_granted(mut self: Box<Self>, lease: Lease) -> Result<TaskReport, TeamError> {
         match self.admit() {
             // The pause that it answers came after it had asked for an agent, and was another agent's.
             Ok(Admitted::Attempt(admission))
@@ -85,7 +85,7 @@ impl Prepared {
 
     /// Waits for a slot, and for an agent unless there is a body, and works.
     async fn dispatch(
-        self,
+        self: Box<Self>,
         admission: Admission,
         body: Option<CoordinationBody>,
         driver: Option<&mut TaskDriver>,
@@ -104,7 +104,7 @@ impl Prepared {
                     None => Work::Agent(slots.acquire(self.wanted(paused_at.as_ref())).await?),
                     Some(body) => {
                         let slot = SlotRequest::new(&self.subject.task).awaited_in(self.origin.awaited_in);
-                        Work::Body(slots.acquire_slot(slot).await?, body)
+                        Work::Body(slots.acquire_slot(slot).await?, Some(body))
                     }
                 })
             };
@@ -123,7 +123,7 @@ impl Prepared {
     }
 
     async fn work(
-        mut self,
+        mut self: Box<Self>,
         mut admission: Admission,
         work: Work,
         mut driver: Option<&mut TaskDriver>,
@@ -165,8 +165,8 @@ impl Prepared {
         // The executor gets the request itself; what is left of it here are the host's own notes.
         let request = mem::take(&mut self.request);
         self.request.metadata.clone_from(&request.metadata);
-        let execution = Execution {
-            work,
+        let execution = Box::new(Execution {
+            work: Some(work),
             request,
             handle,
             team: TeamHandle::new(&self.shared).for_task(scope.clone()),
@@ -185,9 +185,9 @@ impl Prepared {
                 started: self.origin.started,
                 _under_way: self.under_way.clone(),
             },
-        };
+        });
         let span = self.subject.span.clone();
-        drop(tokio::spawn(Box::pin(execution.run().instrument(span))));
+        drop(tokio::spawn(execution.run().instrument(span)));
         let Concluded { conclusion, at, is_detached } = self.conclude(&scope, &ending, ended, &mark).await;
         // Whatever it still asks for is refused, and what it has asked for is stopped, before anybody hears of its end.
         if let Some(running) = RunningTask::of(&scope, &self.shared.slots) {
@@ -280,13 +280,21 @@ impl Prepared {
         })
     }
 
-    fn settle(mut self, admission: Admission, conclusion: Conclusion) -> Result<TaskReport, TeamError> {
+    fn settle(
+        mut self: Box<Self>,
+        admission: Admission,
+        conclusion: Conclusion,
+    ) -> Result<TaskReport, TeamError> {
         let report = self.report(conclusion);
         self.commit(admission, report)
     }
 
     /// The one commit of the attempt. What the session refuses is reported as failed, with the output kept in the report.
-    fn commit(self, mut admission: Admission, report: TaskReport) -> Result<TaskReport, TeamError> {
+    fn commit(
+        self: Box<Self>,
+        mut admission: Admission,
+        report: TaskReport,
+    ) -> Result<TaskReport, TeamError> {
         let settled = admission.settle(report).or_else(|refused| {
             let error = refused.to_task_error();
             let mut failed = refused.into_report();

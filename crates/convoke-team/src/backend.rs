@@ -90,7 +90,7 @@ pub(crate) async fn run(
     origin.awaited_in = wait.as_ref().map(convoke_registry::Wait::id);
     origin.is_coordinated = matches!(job, Job::Coordinated(..));
     let stop_on_drop = origin.stop.clone().drop_guard();
-    let task = task_id(&shared, &request);
+    let task = task_id(&shared, &request, origin.started);
     let prepared = Prepared::new(&shared, request, task.clone(), options, origin);
     let (sender, answer) = oneshot::channel();
     // Boxed, here and below: spawning moves a future several times, and this one is large.
@@ -111,9 +111,9 @@ pub(crate) fn spawn(
     options: RunOptions,
     caller: Caller,
 ) -> TaskHandle {
-    let task = task_id(shared, &request);
     let starter = caller.scope().cloned();
     let mut origin = Origin::new(shared, caller);
+    let task = task_id(shared, &request, origin.started);
     let (handle, mut driver) = TaskHandle::new(task.clone(), origin.stop.clone());
     let Ok(tokio) = Handle::try_current() else {
         driver.answer(Err(TeamError::NoTokio));

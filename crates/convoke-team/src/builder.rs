@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use convoke_core::{Budget, IdGenerator};
@@ -183,7 +184,7 @@ impl TeamRuntimeBuilder {
         }
         let clock = Arc::new(Clock::new());
         // Drawn also where no sink needs it, so that a sink does not change the ids of a seeded runtime.
-        let runtime = self.ids.session(clock.unix_millis());
+        let runtime = self.ids.session(clock.unix_millis(Instant::now()));
         let sink = self.sink.map(|sink| (sink, EventIds::new(runtime.as_str())));
         Ok(TeamRuntime::new(Shared {
             slots: self.registry.slots(self.max_parallel_tasks),

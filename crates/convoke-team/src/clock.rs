@@ -16,14 +16,14 @@ impl Clock {
         Self { started: Instant::now(), wall: SystemTime::now() }
     }
 
-    /// The time of day now.
-    pub(crate) fn now(&self) -> SystemTime {
-        self.wall + self.started.elapsed()
+    /// The time of day at a moment of tokio's clock, which is not before this was made.
+    pub(crate) fn at(&self, moment: Instant) -> SystemTime {
+        self.wall + moment.saturating_duration_since(self.started)
     }
 
-    /// Milliseconds since 1970, as ids carry them.
-    pub(crate) fn unix_millis(&self) -> u64 {
-        let since = self.now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    /// Milliseconds from 1970 to a moment, as ids carry them.
+    pub(crate) fn unix_millis(&self, moment: Instant) -> u64 {
+        let since = self.at(moment).duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 }

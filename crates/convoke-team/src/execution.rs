@@ -1,6 +1,6 @@
 //! The task on which an executor runs, from its call to the moment at which it has really ended.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{mem, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
 use tokio::{sync::oneshot, time::Instant};
@@ -36,8 +36,8 @@ pub(crate) struct WorkEnd {
 pub(crate) enum Work {
     /// An agent's executor.
     Agent(Lease),
-    /// The body of a coordinated task.
-    Body(SlotLease, CoordinationBody),
+    /// The body of a coordinated task, until it is called.
+    Body(SlotLease, Option<CoordinationBody>),
 }
 
 impl Work {
@@ -56,9 +56,10 @@ impl Work {
     }
 }
 
-/// One piece of work.
+/// One piece of work. Boxed, so that its future, which is moved into a task of its own, is small.
 pub(crate) struct Execution {
-    pub(crate) work: Work,
+    /// Until the work has ended.
+    pub(crate) work: Option<Work>,
     pub(crate) request: TaskRequest,
     pub(crate) handle: SessionHandle,
     pub(crate) team: TeamHandle,
@@ -66,6 +67,7 @@ pub(crate) struct Execution {
     pub(crate) previous: Option<Arc<TaskReport>>,
     pub(crate) progress: Option<ProgressSender>,
     pub(crate) end: oneshot::Sender<WorkEnd>,
+    /// The last field, so that it is dropped last: the capacity is free when the end is told.
     pub(crate) after: AfterAbandonment,
 }
 
@@ -87,41 +89,65 @@ pub(crate) struct AfterAbandonment {
 
 impl Execution {
     /// Runs the work to its end, whenever that is.
-    pub(crate) async fn run(self) {
-        // Declared first, so that it is dropped last: the capacity is free when the end is told.
-        let Self { mut after, work, request, handle, team, scope, previous, progress, end } = self;
-        let said;
-        let decided;
-        let at;
-        match work {
-            Work::Agent(lease) => {
-                let ctx = ExecutionContext::of_attempt(lease.agent().clone(), handle, scope.clone())
-                    .with_team(team)
-                    .with_previous(previous)
-                    .with_progress(progress);
-                said = scope.wrap(execute(&lease, request, ctx)).await;
-                (decided, at) = (after.ending.end(), Instant::now());
-                // Before anybody can see the end, so that a follow-up finds the place free. The lease may hold the last
-                // copy of a removed agent's executor, whose destructor is the host's code: a panic of it has nowhere to go.
-                drop_isolated(lease);
-            }
-            Work::Body(slot, body) => {
-                let ctx = CoordinatedContext::new(handle, scope.clone(), team, previous);
-                said = scope.wrap(guarded(Worker(None), async move { body(ctx).await })).await;
-                (decided, at) = (after.ending.end(), Instant::now());
-                drop(slot);
-            }
-        }
+    pub(crate) async fn run(mut self: Box<Self>) {
+        let scope = self.scope.clone();
+        let said = scope.wrap(self.guarded()).await;
+        let (decided, at) = (self.after.ending.end(), Instant::now());
+        // Before anybody can see the end, so that a follow-up finds the place free. A lease may hold the last copy of a
+        // removed agent's executor, whose destructor is the host's code: a panic of it has nowhere to go.
+        drop_isolated(self.work.take());
         match decided {
             End::Ended(asked_to_stop) => {
                 // Fails where the driver is gone, which is where the tokio runtime ends.
-                let _ = end.send(WorkEnd { said, asked_to_stop, at });
+                let _ = self.end.send(WorkEnd { said, asked_to_stop, at });
             }
             End::Abandoned => {
-                after.late = after.late_report(said);
+                self.after.late = self.after.late_report(said);
                 // Either way there is nothing more to wait for.
-                let _ = (&mut after.settled).await;
+                let _ = (&mut self.after.settled).await;
             }
+        }
+    }
+
+    /// Does the work; a panic of it, also of its destructors, becomes an error.
+    async fn guarded(&mut self) -> Result<TaskOutcome, TaskError> {
+        let agent = self.after.subject.agent.clone();
+        AssertUnwindSafe(self.call()).catch_unwind().await.unwrap_or_else(|payload| {
+            let error = TaskError::new(ErrorCode::ExecutorPanicked, Worker(agent.as_ref()).panicked());
+            Err(match panic_detail(payload) {
+                Some(text) => error.with_detail(text),
+                None => error,
+            })
+        })
+    }
+
+    async fn call(&mut self) -> Result<TaskOutcome, TaskError> {
+        let (handle, team, previous) = (self.handle.clone(), self.team.clone(), self.previous.take());
+        match &mut self.work {
+            Some(Work::Agent(lease)) => {
+                let ctx = ExecutionContext::of_attempt(lease.agent().clone(), handle, self.scope.clone())
+                    .with_team(team)
+                    .with_previous(previous)
+                    .with_progress(self.progress.take());
+                let work = lease.executor().execute(mem::take(&mut self.request), ctx);
+                let said = if lease.capabilities().abort_on_cancel {
+                    // Its future is dropped at its first yield after the signal.
+                    tokio::select! {
+                        biased;
+                        () = self.scope.cancellation().cancelled() => Err(ExecutorError::cancelled()),
+                        said = work => said,
+                    }
+                } else {
+                    work.await
+                };
+                // Here, since the error's text is made by the host's code, which may panic as well.
+                said.map_err(ExecutorError::into_task_error)
+            }
+            Some(Work::Body(_, body)) => match body.take() {
+                Some(body) => body(CoordinatedContext::new(handle, self.scope.clone(), team, previous)).await,
+                None => Ok(TaskOutcome::cancelled()),
+            },
+            None => Ok(TaskOutcome::cancelled()),
         }
     }
 }
@@ -173,41 +199,4 @@ pub(crate) fn end_of_detached(
     if let Some(status) = status {
         shared.telemetry.tell(TeamEventKind::DetachedEnded, subject, status, None, started.elapsed());
     }
-}
-
-/// Calls the executor. Where it may be aborted, its future is dropped at its first yield after the signal.
-async fn execute(
-    lease: &Lease,
-    request: TaskRequest,
-    ctx: ExecutionContext,
-) -> Result<TaskOutcome, TaskError> {
-    let abort = lease.capabilities().abort_on_cancel.then(|| ctx.cancellation().clone());
-    guarded(Worker(Some(lease.agent())), async {
-        let work = lease.executor().execute(request, ctx);
-        let said = match abort {
-            None => work.await,
-            Some(token) => tokio::select! {
-                biased;
-                () = token.cancelled() => Err(ExecutorError::cancelled()),
-                said = work => said,
-            },
-        };
-        // Here, since the error's text is made by the host's code, which may panic as well.
-        said.map_err(ExecutorError::into_task_error)
-    })
-    .await
-}
-
-/// Work whose panic, also of its destructors, becomes an error.
-async fn guarded(
-    worker: Worker<'_>,
-    work: impl Future<Output = Result<TaskOutcome, TaskError>>,
-) -> Result<TaskOutcome, TaskError> {
-    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|payload| {
-        let error = TaskError::new(ErrorCode::ExecutorPanicked, worker.panicked());
-        Err(match panic_detail(payload) {
-            Some(text) => error.with_detail(text),
-            None => error,
-        })
-    })
 }

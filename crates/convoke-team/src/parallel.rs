@@ -40,7 +40,7 @@ pub(crate) async fn run(
     let awaited_in = wait.as_ref().map(Wait::id);
     let (stop, started) = (caller.stop(&shared), Instant::now());
     let stop_on_drop = stop.clone().drop_guard();
-    let tasks: Vec<_> = requests.iter().map(|request| task_id(&shared, request)).collect();
+    let tasks: Vec<_> = requests.iter().map(|request| task_id(&shared, request, started)).collect();
     let batch = Batch {
         places: Vec::with_capacity(requests.len()),
         requests: requests.into_iter().zip(tasks.clone()),
@@ -189,7 +189,7 @@ impl Batch {
                 span: self.span.clone(),
             };
             let prepared = Prepared::new(&self.shared, request, task, self.options.clone(), origin);
-            self.places.push(Place::Waiting(Box::new(prepared)));
+            self.places.push(Place::Waiting(prepared));
             self.waiting += 1;
             self.ask(self.places.len() - 1);
         }

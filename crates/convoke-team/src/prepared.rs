@@ -55,7 +55,7 @@ impl Origin {
     }
 }
 
-/// A request that is ready to be admitted.
+/// A request that is ready to be admitted. Large, and passed on from step to step, so that it is always boxed.
 pub(crate) struct Prepared {
     pub(crate) shared: Arc<Shared>,
     pub(crate) request: TaskRequest,
@@ -90,8 +90,8 @@ impl Drop for Prepared {
 }
 
 /// The id that a request will run under.
-pub(crate) fn task_id(shared: &Shared, request: &TaskRequest) -> TaskId {
-    request.id.clone().unwrap_or_else(|| shared.ids.task(shared.clock.unix_millis()))
+pub(crate) fn task_id(shared: &Shared, request: &TaskRequest, started: Instant) -> TaskId {
+    request.id.clone().unwrap_or_else(|| shared.ids.task(shared.clock.unix_millis(started)))
 }
 
 impl Prepared {
@@ -101,19 +101,19 @@ impl Prepared {
         task: TaskId,
         mut options: RunOptions,
         origin: Origin,
-    ) -> Self {
+    ) -> Box<Self> {
         let Origin { caller, started, .. } = &origin;
         let deadline = deadline(shared, &request, &options, caller, *started);
         let lifetime = if request.session.is_some() { Lifetime::UntilRemoved } else { Lifetime::OfItsWork };
         let session = request.session.take().or_else(|| caller.session());
-        let session = session.unwrap_or_else(|| shared.ids.session(shared.clock.unix_millis()));
+        let session = session.unwrap_or_else(|| shared.ids.session(shared.clock.unix_millis(*started)));
         request.session = Some(session.clone());
         let trace_id = request.trace_id.as_deref().map(Arc::from).or_else(|| caller.trace_id());
         let subject = Subject { session, task, attempt: 0, agent: None, trace_id, span: Span::none() };
         let refusal = caller.refusal(shared, options.budget.as_ref());
         let mut admission = AdmissionOptions::default().with_if_completed(options.if_completed);
         admission.late = options.late;
-        Self {
+        Box::new(Self {
             shared: Arc::clone(shared),
             request,
             admission,
@@ -127,7 +127,7 @@ impl Prepared {
             telemetry_errors: 0,
             has_ended: false,
             under_way: shared.under_way.token(),
-        }
+        })
     }
 
     /// Which agent is asked for; the one that paused the task goes before a preference.
@@ -231,7 +231,11 @@ impl Prepared {
     }
 
     /// Answers with the report of a task that is over; `accepted` where it came late, and is the result from now on.
-    pub(crate) fn recorded(mut self, report: &TaskReport, accepted: bool) -> Result<TaskReport, TeamError> {
+    pub(crate) fn recorded(
+        mut self: Box<Self>,
+        report: &TaskReport,
+        accepted: bool,
+    ) -> Result<TaskReport, TeamError> {
         self.has_ended = true;
         if accepted {
             self.subject.attempt = report.attempt;
@@ -242,12 +246,12 @@ impl Prepared {
     }
 
     /// Reports what never was admitted; no record changes.
-    pub(crate) fn refuse(self, error: TaskError) -> Result<TaskReport, TeamError> {
+    pub(crate) fn refuse(self: Box<Self>, error: TaskError) -> Result<TaskReport, TeamError> {
         self.refuse_as(Conclusion::of_error(error))
     }
 
     /// Reports an end before admission; no record changes.
-    pub(crate) fn refuse_as(mut self, conclusion: Conclusion) -> Result<TaskReport, TeamError> {
+    pub(crate) fn refuse_as(mut self: Box<Self>, conclusion: Conclusion) -> Result<TaskReport, TeamError> {
         let report = self.report(conclusion);
         self.finish(report)
     }
@@ -276,7 +280,7 @@ impl Prepared {
     }
 
     /// The terminal event, and the answer.
-    pub(crate) fn finish(mut self, mut report: TaskReport) -> Result<TaskReport, TeamError> {
+    pub(crate) fn finish(mut self: Box<Self>, mut report: TaskReport) -> Result<TaskReport, TeamError> {
         self.subject.span.record("status", display(report.status));
         self.has_ended = true;
         self.tell(TeamEventKind::of_end(report.status), report.status, report.error.as_ref());
@@ -284,7 +288,7 @@ impl Prepared {
         self.answer(report)
     }
 
-    fn answer(self, report: TaskReport) -> Result<TaskReport, TeamError> {
+    fn answer(&self, report: TaskReport) -> Result<TaskReport, TeamError> {
         let propagate = self.shared.telemetry_failures == TelemetryFailures::Propagate;
         if propagate && self.telemetry_errors > 0 {
             return Err(TeamError::Telemetry { report: Box::new(report) });
@@ -293,7 +297,8 @@ impl Prepared {
     }
 
     pub(crate) fn tell(&mut self, kind: TeamEventKind, status: TaskStatus, error: Option<&TaskError>) {
-        if self.origin.is_coordinated && kind.is_of_life() {
+        let is_told = self.shared.telemetry.is_on() && !(self.origin.is_coordinated && kind.is_of_life());
+        if !is_told {
             return;
         }
         let elapsed = self.origin.started.elapsed();

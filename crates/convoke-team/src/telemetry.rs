@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use tokio::time::Instant;
 use tracing::Span;
 
 use convoke_core::{AgentId, SessionId, TaskError, TaskId, TaskStatus};
@@ -99,7 +100,7 @@ impl Telemetry {
                 failed += u32::from(!is_taken(|| observer.observe(&event)));
             }
             if let Some((sink, ids)) = &self.sink {
-                let event = event.to_event(ids.next_id(), self.clock.unix_millis());
+                let event = event.to_event(ids.next_id(), self.clock.unix_millis(Instant::now()));
                 failed += u32::from(!is_taken(|| sink.publish(&event)));
             }
         });
