@@ -85,7 +85,8 @@ use crate::{AgentExecutor, ExecutionContext, ExecutorCapabilities};
 ///
 /// # Platforms
 ///
-/// Unix, but for systems without `waitid` (`OpenBSD`, say). Elsewhere the feature adds nothing.
+/// Unix, but for systems without `waitid` (`OpenBSD`, say). Elsewhere the feature adds nothing. A host that is no Rust
+/// program ignores `SIGPIPE`, as Rust programs do: a child may close its input while it is written.
 #[derive(Clone, Debug)]
 pub struct ProcessExecutor {
     program: OsString,

@@ -19,8 +19,9 @@ pub enum ProcessError {
         /// Why.
         source: io::Error,
     },
-    /// The child cannot be waited for; something else in this process reaps children that it did not start, say. The
-    /// code is `execution_failed`.
+    /// The child cannot be waited for: something else in this process reaps children that it did not start, say. Its id
+    /// may be a stranger's then, so that nothing is killed, and what is left of its group goes on. The code is
+    /// `execution_failed`.
     #[error("could not wait for program `{program}`")]
     Lost {
         /// The program.

@@ -50,7 +50,7 @@ async fn a_child_gets_one_line_of_json_and_then_the_end_of_its_input() {
     let asked = TaskRequest::new("do it").with_json(&json!({"n": 1})).with_message(Message::user("soon"));
     let trial = Trial::new(asked.clone().with_id("t").in_session("s")).unwrap();
     let ctx = trial.context().with_deadline(Instant::now() + Duration::from_mins(1));
-    let executor = text(r#"read -r line; printf '%s' "$line"; cat; echo end"#);
+    let executor = text(r#"read -r line && printf '%s' "$line"; cat; echo end"#);
     let outcome = executor.execute(asked.clone(), ctx).await.unwrap();
 
     let line = outcome.output().text.strip_suffix("end").unwrap();

@@ -12,12 +12,16 @@ use rustix::{
     process::{Pid, test_kill_process},
 };
 use tempfile::TempDir;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::{
+    mpsc::{UnboundedReceiver, unbounded_channel},
+    oneshot,
+};
 
 /// A named pipe that a child opens, and all that it starts inherit: at its end nobody of them is alive.
 pub(super) struct Witness {
     directory: TempDir,
     lines: UnboundedReceiver<String>,
+    opened: oneshot::Receiver<()>,
 }
 
 impl Witness {
@@ -27,15 +31,18 @@ impl Witness {
         let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
         assert!(made.success());
         let (sender, lines) = unbounded_channel();
+        let (is_open, opened) = oneshot::channel();
         // A thread of its own, which nothing waits for: opening the pipe blocks until a child does.
         thread::spawn(move || {
-            for line in BufReader::new(File::open(path).unwrap()).lines().map_while(Result::ok) {
+            let pipe = BufReader::new(File::open(path).unwrap());
+            let _ = is_open.send(());
+            for line in pipe.lines().map_while(Result::ok) {
                 if sender.send(line).is_err() {
                     break;
                 }
             }
         });
-        Self { directory, lines }
+        Self { directory, lines, opened }
     }
 
     /// What the child opens for writing.
@@ -53,10 +60,12 @@ impl Witness {
         Pid::from_raw(self.line().await.parse().unwrap()).unwrap()
     }
 
-    /// The process that wrote its id, if one did before it was gone with all the others. Ends where none opens the pipe.
-    pub(super) async fn last_word(&mut self) -> Option<Pid> {
-        // For reading and writing, which waits for nobody, and lets those go on who wait for a writer.
-        drop(OpenOptions::new().read(true).write(true).open(self.path()).unwrap());
+    /// The process that wrote its id, if one did before it was gone with all the others, or before it opened the pipe.
+    pub(super) async fn last_word(mut self) -> Option<Pid> {
+        // For reading and writing, which waits for nobody, and lets the reader begin where no child does.
+        let pipe = OpenOptions::new().read(true).write(true).open(self.path()).unwrap();
+        self.opened.await.unwrap();
+        drop(pipe);
         let mut last = None;
         while let Some(line) = self.lines.recv().await {
             last = Pid::from_raw(line.parse().unwrap());
