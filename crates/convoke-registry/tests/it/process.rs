@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use convoke_core::{ErrorCode, ExecutorError, Message, ResumeToken, TaskOutcome, TaskRequest};
 use convoke_registry::{AgentExecutor, ProcessAnswer, ProcessError, ProcessExecutor, ProcessRequest};
@@ -14,6 +14,9 @@ use convoke_testkit::{Trial, conformance};
 
 mod stopping;
 mod witness;
+
+/// How long a test waits for what must come, lest it hang.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A child that runs a script of the shell.
 fn sh(script: &str) -> ProcessExecutor {
@@ -30,7 +33,7 @@ fn trial() -> Trial {
 }
 
 async fn said(executor: &ProcessExecutor) -> Result<TaskOutcome, ExecutorError> {
-    trial().call(executor).await
+    timeout(PATIENCE, trial().call(executor)).await.expect("the child goes on")
 }
 
 async fn text_of(executor: &ProcessExecutor) -> String {
@@ -51,7 +54,7 @@ async fn a_child_gets_one_line_of_json_and_then_the_end_of_its_input() {
     let trial = Trial::new(asked.clone().with_id("t").in_session("s")).unwrap();
     let ctx = trial.context().with_deadline(Instant::now() + Duration::from_mins(1));
     let executor = text(r#"read -r line && printf '%s' "$line"; cat; echo end"#);
-    let outcome = executor.execute(asked.clone(), ctx).await.unwrap();
+    let outcome = timeout(PATIENCE, executor.execute(asked.clone(), ctx)).await.unwrap().unwrap();
 
     let line = outcome.output().text.strip_suffix("end").unwrap();
     let request: ProcessRequest = serde_json::from_str(line).unwrap();
@@ -222,7 +225,14 @@ async fn arguments_and_the_directory_reach_the_child_as_they_are() {
 async fn a_child_need_not_read_its_input() {
     let call = async |script: &str| {
         let request = TaskRequest::new("x".repeat(4 << 20));
-        text(script).execute(request, trial().context()).await.unwrap().output().text.clone()
+        let executor = text(script);
+        timeout(PATIENCE, executor.execute(request, trial().context()))
+            .await
+            .unwrap()
+            .unwrap()
+            .output()
+            .text
+            .clone()
     };
     for script in ["exec <&-; echo done", "echo done", "head -c 1 >/dev/null; echo done"] {
         assert_eq!(call(script).await, "done", "{script}");
@@ -234,7 +244,7 @@ async fn a_child_need_not_read_its_input() {
 async fn input_and_output_flow_at_the_same_time() {
     let request = TaskRequest::new("x".repeat(1 << 20));
     let executor = text("cat").with_output_limit(2 << 20);
-    let outcome = executor.execute(request, trial().context()).await.unwrap();
+    let outcome = timeout(PATIENCE, executor.execute(request, trial().context())).await.unwrap().unwrap();
     assert!(outcome.output().text.len() > 1 << 20);
 }
 

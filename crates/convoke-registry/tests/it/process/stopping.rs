@@ -10,12 +10,9 @@ use convoke_registry::{AgentExecutor as _, ProcessExecutor};
 use convoke_testkit::{Trial, dropped_after};
 
 use super::{
-    sh, text, text_of, trial,
+    PATIENCE, sh, text, text_of, trial,
     witness::{Witness, is_reaped, is_there},
 };
-
-/// How long a test waits for what must come, lest it hang.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Long enough that nothing ever waits for it.
 const NEVER: Duration = Duration::from_hours(1);
