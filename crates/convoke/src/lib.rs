@@ -3,7 +3,8 @@
 //!
 //! Agents are registered with the skills that they declare and the executor that does their work. A [`TeamRuntime`] takes
 //! task requests: it dispatches by all required skills, availability and free capacity, runs under deadlines that return
-//! promptly, keeps what the team shares in sessions, and settles each attempt once. Start with the [`prelude`].
+//! promptly, keeps what the team shares in sessions, and settles each attempt once. An agent may ask the team for work
+//! ([`TeamHandle`]); a wait that could never end is refused. Start with the [`prelude`].
 //!
 //! ```
 //! use convoke::prelude::*;
@@ -37,20 +38,20 @@
 
 pub use convoke_core::{
     AgentDescriptor, AgentId, AnyLedger, Artifact, ArtifactId, AttemptPart, Budget, BudgetBuilder,
-    BudgetError, BudgetLedger, BudgetUsage, CallId, CapacityPolicy, ErrorCode, ExecutorError, IdError,
-    IdGenerator, IdProblem, LedgerError, Message, MessageId, Metadata, NotCompleted, Pause, PlanId,
-    RequestDefect, Reservation, Resume, ResumeToken, Role, SessionId, Skill, SkillId, SkillOrigin, StepId,
-    TaskError, TaskId, TaskOutcome, TaskOutput, TaskReport, TaskRequest, TaskStatus, Timing, Units,
-    derived_id, error_chain,
+    BudgetError, BudgetLedger, BudgetUsage, CallId, CapacityPolicy, ErrorCode, ExecutorError, Extension,
+    IdError, IdGenerator, IdProblem, InScope, LedgerError, Lineage, Message, MessageId, Metadata,
+    NotCompleted, Pause, PlanId, RequestDefect, RequestDigest, Reservation, Resume, ResumeToken, Role, Scope,
+    SessionId, Skill, SkillId, SkillOrigin, StepId, TaskError, TaskId, TaskOutcome, TaskOutput, TaskReport,
+    TaskRequest, TaskStatus, Timing, Units, derived_id, error_chain,
 };
 #[cfg(feature = "team")]
 pub use convoke_observability as observability;
 #[cfg(feature = "team")]
 pub use convoke_registry::{
     AgentExecutor, AgentRegistry, AgentSnapshot, AnyExecutor, Availability, BlockingExecutor,
-    CancellationToken, ExecutionContext, ExecutorCapabilities, FunctionExecutor, Lease, LeaseBatch,
-    LeaseMark, LeaseRequest, Progress, Refusal, RegistryError, RunOptions, SlotUsage, Slots, TaskHandle,
-    TeamError, Updates,
+    CancellationToken, CoordinatedContext, ExecutionContext, ExecutorCapabilities, FunctionExecutor, Lease,
+    LeaseBatch, LeaseMark, LeaseRequest, Progress, Refusal, RegistryError, RunOptions, SlotUsage, Slots,
+    TaskHandle, TeamAnswer, TeamError, TeamHandle, Updates, WaitStep,
 };
 #[cfg(all(unix, feature = "process"))]
 pub use convoke_registry::{ProcessAnswer, ProcessError, ProcessExecutor, ProcessRequest};
@@ -58,12 +59,13 @@ pub use convoke_registry::{ProcessAnswer, ProcessError, ProcessExecutor, Process
 pub use convoke_session as session;
 #[cfg(feature = "team")]
 pub use convoke_session::{
-    Expected, Limit, Session, SessionError, SessionHandle, SessionLimits, SessionSnapshot,
+    Expected, IfCompleted, Limit, Reconcile, ReconcileError, Session, SessionError, SessionHandle,
+    SessionLimits, SessionSnapshot, TaskRecord,
 };
 #[cfg(feature = "team")]
 pub use convoke_team::{
-    BuildError, ObserverError, SessionAdminError, TeamEvent, TeamEventKind, TeamObserver, TeamRuntime,
-    TeamRuntimeBuilder, TeamStats, TelemetryFailures,
+    BuildError, DetachedWork, NotDetached, ObserverError, SessionAdminError, TeamEvent, TeamEventKind,
+    TeamObserver, TeamRuntime, TeamRuntimeBuilder, TeamStats, TelemetryFailures, UnfinishedTask,
 };
 /// JSON values, as `serde_json` defines them.
 pub use serde_json::{Value, json};
@@ -79,7 +81,7 @@ pub mod prelude {
     pub use crate::{
         AgentExecutor, AgentRegistry, Availability, BlockingExecutor, CancellationToken, ExecutionContext,
         ExecutorCapabilities, FunctionExecutor, Progress, RunOptions, Session, TaskHandle, TeamError,
-        TeamEvent, TeamEventKind, TeamRuntime,
+        TeamEvent, TeamEventKind, TeamHandle, TeamRuntime,
     };
 }
 
