@@ -92,4 +92,9 @@ mod documents {
     mod readme {}
     #[doc = include_str!("../../../docs/guides/a-first-team.md")]
     mod a_first_team {}
+    #[doc = include_str!("../../../docs/guides/capacity-and-nested-work.md")]
+    mod capacity_and_nested_work {}
+    #[cfg(all(unix, feature = "process"))]
+    #[doc = include_str!("../../../docs/guides/deadlines-and-detached-work.md")]
+    mod deadlines_and_detached_work {}
 }
