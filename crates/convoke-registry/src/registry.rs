@@ -277,8 +277,15 @@ impl AgentRegistry {
 
     /// All agents, by id.
     pub fn list(&self) -> Vec<AgentSnapshot> {
+        self.find(&[])
+    }
+
+    /// The agents that have all of `skills`, whatever their availability, by id. Looks only at those that have the rarest
+    /// of them.
+    pub fn find(&self, skills: &[SkillId]) -> Vec<AgentSnapshot> {
         let state = self.shared.state.lock();
-        let mut agents: Vec<_> = state.entries.keys().filter_map(|key| state.snapshot(key)).collect();
+        let found = state.dispatch.with_skills(skills);
+        let mut agents: Vec<_> = found.into_iter().filter_map(|key| state.snapshot(key)).collect();
         drop(state);
         agents.sort_unstable_by(|one, other| one.descriptor.id().cmp(other.descriptor.id()));
         agents

@@ -7,9 +7,9 @@ use std::{
 
 use futures_util::future::BoxFuture;
 
-use convoke_core::{ErrorCode, IdGenerator, Scope, TaskError, TaskOutcome, TaskReport, TaskRequest};
+use convoke_core::{ErrorCode, IdGenerator, Scope, SkillId, TaskError, TaskOutcome, TaskReport, TaskRequest};
 
-use crate::{AgentRegistry, CoordinatedContext, RunOptions, TaskHandle, TeamError};
+use crate::{AgentRegistry, AgentSnapshot, CoordinatedContext, RunOptions, TaskHandle, TeamError};
 
 /// What a run answers.
 pub type TeamAnswer = Result<TaskReport, TeamError>;
@@ -271,15 +271,9 @@ impl TeamHandle {
         }
     }
 
-    /// The agents that have all of `skills`, with their load, by id; none where the runtime is gone.
-    pub fn find_agents<S: AsRef<str>>(&self, skills: &[S]) -> Vec<crate::AgentSnapshot> {
-        let Some(runtime) = self.runtime() else { return Vec::new() };
-        let mut agents = runtime.registry().list();
-        agents.retain(|agent| {
-            let has = |skill: &S| agent.descriptor.skills.iter().any(|own| own.id.as_str() == skill.as_ref());
-            skills.iter().all(has)
-        });
-        agents
+    /// The agents that have all of `skills`, whatever their availability, by id; none where the runtime is gone.
+    pub fn find_agents(&self, skills: &[SkillId]) -> Vec<AgentSnapshot> {
+        self.runtime().map_or_else(Vec::new, |runtime| runtime.registry().find(skills))
     }
 
     fn runtime(&self) -> Option<Arc<dyn TeamBackend>> {

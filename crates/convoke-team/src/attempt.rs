@@ -18,6 +18,7 @@ use convoke_session::{Admission, Admitted, LateWriteHook, Session};
 
 use crate::{
     TeamEventKind,
+    caller::TaskSpan,
     ending::Ending,
     execution::{AfterAbandonment, Execution, Work, WorkEnd, end_of_detached},
     outcome::{Conclusion, Worker},
@@ -217,14 +218,19 @@ impl Prepared {
         entry.agent.clone_from(&subject.agent);
         let parent = self.origin.caller.scope().map_or_else(Scope::root, Scope::child);
         let running = RunningTask::new(&shared.slots, mark);
-        parent
+        let scope = parent
             .of(entry)
             // Its own, signalled by the driver alone: a stop is told only once its cause is known.
             .with_cancellation(tokio_util::sync::CancellationToken::new())
             .with_deadline(self.deadline)
             .with_trace_id(subject.trace_id.clone())
             .with_extension(running)
-            .with_budget(self.budget.take())
+            .with_budget(self.budget.take());
+        if self.subject.span.is_none() {
+            scope
+        } else {
+            scope.with_extension(TaskSpan(self.subject.span.clone()))
+        }
     }
 
     /// Waits for the end of the work: its own, or that of the grace after a stop.

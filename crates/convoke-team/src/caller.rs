@@ -4,12 +4,18 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
-use convoke_core::{Budget, ErrorCode, Scope, SessionId, TaskError};
+use convoke_core::{Budget, ErrorCode, Extension, Scope, SessionId, TaskError};
 use convoke_registry::{RunOptions, RunningTask, Slots, Wait};
 use convoke_session::Author;
 
 use crate::shared::Shared;
+
+/// The span of a task, in its scope.
+pub(crate) struct TaskSpan(pub(crate) Span);
+
+impl Extension for TaskSpan {}
 
 /// Who asks for a run: a host, or the task of this scope.
 #[derive(Clone, Debug)]
@@ -100,6 +106,16 @@ impl Caller {
 
     pub(crate) fn trace_id(&self) -> Option<Arc<str>> {
         self.0.as_ref()?.trace_id().cloned()
+    }
+
+    /// The span that what it asks for is a child of: the current one or, where a task asks from elsewhere, its own.
+    pub(crate) fn span(&self) -> Span {
+        let current = Span::current();
+        if !current.is_none() {
+            return current;
+        }
+        let own = self.0.as_ref().and_then(Scope::get::<TaskSpan>);
+        own.map_or(current, |own| own.0.clone())
     }
 
     /// Who gives the input of what it asks for.

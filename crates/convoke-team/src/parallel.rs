@@ -38,7 +38,7 @@ pub(crate) async fn run(
     let caller = Caller::find(caller, &shared.slots);
     let wait = caller.wait(&shared.slots);
     let awaited_in = wait.as_ref().map(Wait::id);
-    let (stop, started) = (caller.stop(&shared), Instant::now());
+    let (stop, span, started) = (caller.stop(&shared), caller.span(), Instant::now());
     let stop_on_drop = stop.clone().drop_guard();
     let tasks: Vec<_> = requests.iter().map(|request| task_id(&shared, request, started)).collect();
     let batch = Batch {
@@ -54,7 +54,7 @@ pub(crate) async fn run(
         awaited_in,
         stop,
         started,
-        span: Span::current(),
+        span,
     };
     let (sender, answers) = oneshot::channel();
     tokio.spawn(async move {

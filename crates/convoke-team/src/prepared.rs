@@ -45,12 +45,12 @@ impl Origin {
     pub(crate) fn new(shared: &Shared, caller: Caller) -> Self {
         Self {
             stop: caller.stop(shared),
+            span: caller.span(),
             caller,
             awaited_in: None,
             claim: None,
             is_coordinated: false,
             started: Instant::now(),
-            span: Span::current(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use convoke_core::SkillId;
 
-use super::{DemandKey, Dispatch, Refusal, agent::Agent};
+use super::{AgentKey, DemandKey, Dispatch, Refusal, agent::Agent};
 
 impl<W> Dispatch<W> {
     /// The demand for these skills, put in use if it is not.
@@ -10,11 +10,8 @@ impl<W> Dispatch<W> {
         if let Some(demand) = self.demands.find(skills) {
             return demand;
         }
-        let agents = &self.agents;
-        let has_all =
-            |key| agents.get(key).is_some_and(|agent| skills.iter().all(|one| agent.skills.contains(one)));
-        let keys = self.demands.matching(skills, has_all).unwrap_or_else(|| agents.keys().collect());
-        let candidates = keys.iter().filter_map(|&key| Some(agents.get(key)?.candidate(key)));
+        let keys = self.with_skills(skills);
+        let candidates = keys.iter().filter_map(|&key| Some(self.agents.get(key)?.candidate(key)));
         let demand = self.demands.insert(skills, candidates);
         for key in keys {
             if let Some(agent) = self.agents.get_mut(key) {
@@ -25,14 +22,17 @@ impl<W> Dispatch<W> {
         demand
     }
 
+    /// The agents that have all of these skills.
+    pub(crate) fn with_skills(&self, skills: &[SkillId]) -> Vec<AgentKey> {
+        let has_all = |agent: &Agent| skills.iter().all(|one| agent.skills.contains(one));
+        let found = self.demands.matching(skills, |key| self.agents.get(key).is_some_and(has_all));
+        found.unwrap_or_else(|| self.agents.keys().collect())
+    }
+
     /// The agents that meet a demand in use.
     pub(super) fn agents_of(&self, demand: DemandKey) -> Vec<&Agent> {
         let Some(demand) = self.demands.get(demand) else { return Vec::new() };
-        let has_all = |agent: &Agent| demand.skills().iter().all(|one| agent.skills.contains(one));
-        match self.demands.matching(demand.skills(), |key| self.agents.get(key).is_some_and(has_all)) {
-            Some(keys) => keys.into_iter().filter_map(|key| self.agents.get(key)).collect(),
-            None => self.agents.values().collect(),
-        }
+        self.with_skills(demand.skills()).into_iter().filter_map(|key| self.agents.get(key)).collect()
     }
 
     /// Takes out of use what nobody waits for and what was not asked for lately.

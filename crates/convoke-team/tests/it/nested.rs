@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
-use convoke_core::{AgentDescriptor, Budget, ErrorCode, Scope, TaskReport, TaskRequest, TaskStatus, Units};
+use convoke_core::{
+    AgentDescriptor, Budget, ErrorCode, Scope, SkillId, TaskReport, TaskRequest, TaskStatus, Units,
+};
 use convoke_registry::{
     AgentRegistry, Availability, ExecutionContext, FunctionExecutor, RunOptions, TaskHandle, TeamHandle,
 };
@@ -504,7 +506,7 @@ async fn a_handle_outlives_the_runtime_and_says_so() {
     let registry = chain(&[("a", 1)]);
     let team = team(&registry, 1);
     let handle = team.handle();
-    assert_eq!(handle.find_agents(&["a"]).len(), 1);
+    assert_eq!(handle.find_agents(&[SkillId::new("a").unwrap()]).len(), 1);
     assert!(handle.run(way("a")).await.unwrap().is_success());
     drop(team);
     settle().await;
@@ -513,6 +515,6 @@ async fn a_handle_outlives_the_runtime_and_says_so() {
     assert_eq!((refused.task.as_str(), refused.attempt), ("x", 0));
     assert_eq!(handle.spawn(way("a")).await.unwrap().code(), Some(ErrorCode::ShuttingDown));
     assert_eq!(handle.run_parallel([way("a")]).await.len(), 1);
-    assert!(handle.find_agents::<&str>(&[]).is_empty());
+    assert!(handle.find_agents(&[]).is_empty());
     assert!(Scope::current().is_none());
 }

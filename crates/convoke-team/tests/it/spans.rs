@@ -20,7 +20,7 @@ use tracing_subscriber::{
 
 use convoke_core::TaskRequest;
 use convoke_observability::TracingSink;
-use convoke_registry::ExecutorCapabilities;
+use convoke_registry::{AgentRegistry, ExecutionContext, ExecutorCapabilities, FunctionExecutor};
 use convoke_testkit::{ScriptedExecutor, Step, dropped_after};
 
 use crate::house::{House, agent, ms, registry, settle, task};
@@ -141,6 +141,33 @@ fn a_task_has_a_span_under_that_of_its_caller() {
             span("task task=v session=s attempt=1 agent=a status=completed", Some(0)),
         ]
     );
+}
+
+#[test]
+fn nested_work_has_a_span_under_that_of_its_task_also_across_a_spawn() {
+    let spans = Spans::default();
+    spans.around(async {
+        let registry = AgentRegistry::new();
+        let outer = FunctionExecutor::new(|request: TaskRequest, ctx: ExecutionContext| async move {
+            if request.input == "leaf" {
+                return Ok("leaf");
+            }
+            let leaf = |id: &str| TaskRequest::new("leaf").with_id(id);
+            ctx.team().run(leaf("u")).await?;
+            let team = ctx.team().clone();
+            tokio::spawn(async move { team.run(leaf("v")).await }).await??;
+            let team = ctx.team().clone();
+            tokio::spawn(async move { team.run_parallel([leaf("w")]).await }).await?;
+            Ok("done")
+        });
+        registry.add(agent("a").with_max_concurrency(2), outer).unwrap();
+        House::new(registry).run(task("t")).await;
+    });
+    let parents: Vec<_> = spans.list().iter().map(|span| (span.text.clone(), span.parent)).collect();
+    let nested =
+        |task: &str| (format!("task task={task} session=s attempt=1 agent=a status=completed"), Some(0));
+    assert_eq!(parents[1..], [nested("u"), nested("v"), nested("w")]);
+    assert!(spans.are_closed());
 }
 
 #[test]
