@@ -351,8 +351,7 @@ impl<W> Dispatch<W> {
     /// Gives back the slot of work that nobody waits for any more, and its unit if `with_unit`.
     pub(crate) fn forfeit(&mut self, key: ClaimKey, with_unit: bool) {
         if with_unit {
-            self.release(key);
-            return;
+            return self.release(key);
         }
         // It may wait for others until now, who stand in line for the slot that it lends.
         self.detach(key);

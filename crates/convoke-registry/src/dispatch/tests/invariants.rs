@@ -14,7 +14,7 @@ use crate::dispatch::{
 };
 
 impl<W: Debug> Dispatch<W> {
-    pub(super) fn check(&self) {
+    pub(crate) fn check(&self) {
         self.check_units();
         self.check_slots();
         self.check_waits();

@@ -1,15 +1,17 @@
 //! Ends, withdrawals and stale keys in any order leave nothing behind.
 
+use std::collections::HashSet;
+
 use proptest::{prelude::*, sample::Index};
 
-use convoke_core::CapacityPolicy;
+use convoke_core::{AgentId, CapacityPolicy};
 
 use super::{
     house::House,
     random::cases,
     rules::{Call, Request, Wanted},
 };
-use crate::dispatch::*;
+use crate::dispatch::{Ask, Decision, Dispatch, Want};
 
 /// A team in which every kind of claim is there: lender, borrowers, one in line for both, one awaited and not in line.
 fn busy() -> House {

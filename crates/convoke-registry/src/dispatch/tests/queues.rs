@@ -3,7 +3,7 @@
 use convoke_core::{AgentId, CapacityPolicy};
 
 use super::both::skill;
-use crate::dispatch::*;
+use crate::dispatch::{Ask, Decision, Dispatch, Effect, PoolKey, Refusal, Want, demand};
 
 fn agent(name: &str) -> AgentId {
     AgentId::new(name).unwrap()

@@ -74,7 +74,7 @@ enum Op {
 pub(super) fn cases(usual: u32) -> ProptestConfig {
     let given = ProptestConfig::default();
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { given.cases } else { usual };
-    ProptestConfig { cases, failure_persistence: None, ..given }
+    ProptestConfig { cases, ..given }
 }
 
 fn want() -> impl Strategy<Value = Wanted> {
@@ -219,7 +219,7 @@ proptest! {
     #![proptest_config(cases(256))]
 
     #[test]
-    fn grants_queues_lends_and_refuses_as_the_rules_say(
+    fn grants_queues_and_refuses_as_the_rules_say(
         limits in (1..4usize, 1..3usize),
         ops in proptest::collection::vec(op(), 1..80),
     ) {

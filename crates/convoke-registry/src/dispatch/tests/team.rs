@@ -121,11 +121,12 @@ impl<R: Rules> Team<R> {
         tasks.filter(|(index, task)| is_awake(task) && self.has_a_slot(*index)).count()
     }
 
-    /// Whether a task has a slot of its own, or that of a task that awaits it.
+    /// Whether a task has a slot of its own, or that of a task that awaits it and has one.
     fn has_a_slot(&self, task: usize) -> bool {
         match self.rules.reference().claims.get(&name(task)).map(|claim| &claim.standing) {
             Some(RefStanding::Holding { slot: Some(Slot::Lent(lender)), .. }) => {
-                self.tasks[number(*lender)].awaited.contains(&task)
+                let lender = number(*lender);
+                self.tasks[lender].awaited.contains(&task) && self.has_a_slot(lender)
             }
             Some(RefStanding::Holding { slot, .. }) => slot.is_some(),
             _ => false,
