@@ -4,7 +4,7 @@ use std::env;
 
 use anyhow::{Result, bail};
 
-use crate::{shell, steps::Context, tools};
+use crate::{models, shell, steps::Context, tools};
 
 pub(crate) fn format(ctx: &mut Context) -> Result<()> {
     tools::require_component("fmt", "rustfmt")?;
@@ -40,9 +40,10 @@ pub(crate) fn doctest(ctx: &mut Context) -> Result<()> {
     run_tests(ctx, "--doc")
 }
 
-/// Runs all tests of a kind, past a failed one, so that one run shows every failure.
+/// Runs all tests of a kind, past a failed one, so that one run shows every failure. The models have a step of their own.
 fn run_tests(ctx: &mut Context, kind: &str) -> Result<()> {
-    let arguments = ["test", "--workspace", "--all-features", "--no-fail-fast", kind];
+    let arguments =
+        ["test", "--workspace", "--exclude", models::PACKAGE, "--all-features", "--no-fail-fast", kind];
     shell::run_tests(&mut shell::cargo(&ctx.workspace.root, arguments), &mut ctx.tally)
 }
 

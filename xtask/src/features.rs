@@ -19,10 +19,10 @@ const DEFAULT: &str = "default";
 type Selection = Vec<String>;
 
 pub(crate) fn run(ctx: &mut Context) -> Result<()> {
-    for name in &ctx.crates {
+    for name in &ctx.arguments {
         ensure!(ctx.workspace.package(name).is_some(), "no crate `{name}` in the workspace");
     }
-    let is_wanted = |package: &&Package| ctx.crates.is_empty() || ctx.crates.contains(&package.name);
+    let is_wanted = |package: &&Package| ctx.arguments.is_empty() || ctx.arguments.contains(&package.name);
     for package in ctx.workspace.packages.iter().filter(is_wanted) {
         if package.library().is_some() {
             check(&ctx.workspace, package)?;

@@ -13,6 +13,7 @@ mod features;
 mod fix;
 mod floors;
 mod metadata;
+mod models;
 mod package;
 mod shell;
 mod steps;
@@ -47,8 +48,8 @@ fn run(command: &str, arguments: Vec<String>) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let step = STEPS.iter().find(|step| step.name == command);
-    let takes_names = command == "bench" || step.is_some_and(|step| step.takes_crates);
-    if !takes_names && !arguments.is_empty() && (step.is_some() || matches!(command, "ci" | "fix")) {
+    let takes_any = command == "bench" || step.is_some_and(|step| step.takes_arguments);
+    if !takes_any && !arguments.is_empty() && (step.is_some() || matches!(command, "ci" | "fix")) {
         bail!("`{command}` takes no arguments, found `{}`", arguments.join(" "));
     }
     let workspace = Workspace::load(&env::current_dir()?)?;

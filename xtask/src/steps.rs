@@ -3,30 +3,31 @@
 use anyhow::Result;
 
 use crate::{
-    bench, cargo_steps, deny, examples, features, floors, metadata::Workspace, package, tally::Tally, tidy,
+    bench, cargo_steps, deny, examples, features, floors, metadata::Workspace, models, package, tally::Tally,
+    tidy,
 };
 
 /// One step of `ci`, which is a command of its own too.
 pub(crate) struct Step {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    /// Whether the command takes names of crates that narrow what it looks at.
-    pub(crate) takes_crates: bool,
+    /// Whether the command takes arguments, which narrow or widen what it looks at.
+    pub(crate) takes_arguments: bool,
     pub(crate) run: fn(&mut Context) -> Result<()>,
 }
 
 /// What the steps of one run share.
 pub(crate) struct Context {
     pub(crate) workspace: Workspace,
-    /// Names of crates; empty means all.
-    pub(crate) crates: Vec<String>,
+    /// Those of the command of a single step; none in `ci`.
+    pub(crate) arguments: Vec<String>,
     /// The tests that ran so far.
     pub(crate) tally: Tally,
 }
 
 impl Context {
-    pub(crate) fn new(workspace: Workspace, crates: Vec<String>) -> Self {
-        Self { workspace, crates, tally: Tally::default() }
+    pub(crate) fn new(workspace: Workspace, arguments: Vec<String>) -> Self {
+        Self { workspace, arguments, tally: Tally::default() }
     }
 }
 
@@ -37,9 +38,13 @@ pub(crate) const STEPS: [Step; 13] = [
     step("clippy", "lints of all targets with all features, warnings denied", cargo_steps::clippy),
     step("test", "tests of all crates with all features", cargo_steps::test),
     step("doctest", "the examples in the documentation", cargo_steps::doctest),
+    Step {
+        takes_arguments: true,
+        ..step("models", "many interleavings of what is concurrent [--iterations N] [NAME..]", models::run)
+    },
     step("docs", "the documentation builds, warnings denied", cargo_steps::docs),
     Step {
-        takes_crates: true,
+        takes_arguments: true,
         ..step("features", "each feature of each crate alone [CRATE..]; the facade's in pairs", features::run)
     },
     step("floors", "dependencies between crates go strictly down", floors::run),
@@ -51,5 +56,5 @@ pub(crate) const STEPS: [Step; 13] = [
 ];
 
 const fn step(name: &'static str, about: &'static str, run: fn(&mut Context) -> Result<()>) -> Step {
-    Step { name, about, takes_crates: false, run }
+    Step { name, about, takes_arguments: false, run }
 }

@@ -1,0 +1,145 @@
+//! Who waits for whom, and the slots that are lent.
+
+use convoke_core::{AgentId, TaskId};
+use shuttle::{future::block_on, thread};
+
+use super::{House, is_wait_cycle};
+use crate::{Availability, LeaseRequest};
+
+pub(super) fn closed_while_queued() {
+    let house = House::new(1, &[("a", 1), ("b", 1)]);
+    let lease = house.acquire("a", None).unwrap();
+    let wait = house.runs(&lease).wait().unwrap();
+    let (child, wait_id) = (house.clone(), wait.id());
+    let child = thread::spawn(move || {
+        let lease = child.acquire("b", Some(wait_id)).unwrap();
+        child.check();
+        drop(lease);
+    });
+    drop(wait);
+    house.check();
+    drop(lease);
+    child.join().unwrap();
+    house.is_quiet();
+}
+
+/// Two parents that have each other's agent, each on a thread of its own; the number of those that were refused.
+fn two_parents(agents: [&'static str; 2]) -> usize {
+    let house = House::new(2, &[("a", 1), ("b", 1)]);
+    let leases = [house.acquire("a", None).unwrap(), house.acquire("b", None).unwrap()];
+    let parents: Vec<_> = leases
+        .into_iter()
+        .zip(agents)
+        .map(|(lease, agent)| {
+            let house = house.clone();
+            thread::spawn(move || {
+                let wait = house.runs(&lease).wait().unwrap();
+                let child = house.acquire(agent, Some(wait.id()));
+                let is_refused = is_wait_cycle(&child);
+                assert!(is_refused || child.is_ok(), "{child:?}");
+                drop((child, wait, lease));
+                usize::from(is_refused)
+            })
+        })
+        .collect();
+    let refused = parents.into_iter().map(|parent| parent.join().unwrap()).sum();
+    house.is_quiet();
+    refused
+}
+
+pub(super) fn each_other() {
+    // Whoever comes too late for the circle finds the other parent gone.
+    assert!(two_parents(["b", "a"]) <= 1);
+}
+
+pub(super) fn awaited_and_asked() {
+    let house = House::new(2, &[("a", 1)]);
+    let lease = house.acquire("a", None).unwrap();
+    let task = TaskId::new("independent").unwrap();
+    let claim = house.slots.claim(&task);
+    let key = claim.key();
+    let asking = house.clone();
+    let asking = thread::spawn(move || {
+        let (agent, task) = (AgentId::new("a").unwrap(), TaskId::new("independent").unwrap());
+        let request = LeaseRequest::new(&[]).preferring(&agent).of_task(&task).claimed(Some(&claim));
+        let answer = block_on(asking.slots.acquire(request));
+        let is_refused = is_wait_cycle(&answer);
+        assert!(is_refused || answer.is_ok(), "{answer:?}");
+        drop((answer, claim));
+        is_refused
+    });
+    let wait = house.runs(&lease).wait().unwrap();
+    let await_is_refused = wait.on(key).is_err();
+    house.check();
+    // As the task does that awaits: it goes on when the wait is refused, or when what it awaits has ended.
+    let ask_is_refused = if await_is_refused {
+        drop((wait, lease));
+        asking.join().unwrap()
+    } else {
+        let is_refused = asking.join().unwrap();
+        drop((wait, lease));
+        is_refused
+    };
+    assert!(await_is_refused != ask_is_refused);
+    house.is_quiet();
+}
+
+pub(super) fn lender_ends() {
+    let house = House::new(1, &[("a", 1), ("b", 1), ("c", 1)]);
+    let lease = house.acquire("a", None).unwrap();
+    let wait = house.runs(&lease).wait().unwrap();
+    let (child, stranger, wait_id) = (house.clone(), house.clone(), wait.id());
+    let child = thread::spawn(move || {
+        let lease = child.acquire("b", Some(wait_id)).unwrap();
+        child.work(lease, 1);
+    });
+    let stranger = thread::spawn(move || {
+        let lease = stranger.acquire("c", None).unwrap();
+        stranger.work(lease, 1);
+    });
+    thread::yield_now();
+    drop(lease);
+    drop(wait);
+    child.join().unwrap();
+    stranger.join().unwrap();
+    house.is_quiet();
+}
+
+pub(super) fn child_detaches() {
+    let house = House::new(1, &[("a", 1), ("b", 1), ("c", 1)]);
+    let lease = house.acquire("a", None).unwrap();
+    let wait = house.runs(&lease).wait().unwrap();
+    let child = house.acquire("b", Some(wait.id())).unwrap();
+    let mark = child.mark();
+    let ending = thread::spawn(move || drop(child));
+    let driver = thread::spawn(move || mark.detach());
+    // The slot comes back whichever of the two is first.
+    let other = house.acquire("c", Some(wait.id())).unwrap();
+    house.check();
+    drop(other);
+    driver.join().unwrap();
+    ending.join().unwrap();
+    drop((wait, lease));
+    house.is_quiet();
+}
+
+pub(super) fn agent_goes() {
+    let house = House::new(3, &[("a", 1), ("b", 1)]);
+    let lease = house.acquire("a", None).unwrap();
+    let stranger = house.acquire("b", None).unwrap();
+    let wait = house.runs(&lease).wait().unwrap();
+    let host = house.registry.clone();
+    let host = thread::spawn(move || host.set_availability("b", Availability::Offline).unwrap());
+    let leaving = thread::spawn(move || drop(stranger));
+    // `a` is the waiter's own: without `b` the wait could never end.
+    let task = TaskId::new("child").unwrap();
+    let request = LeaseRequest::new(&[]).of_task(&task).awaited_in(Some(wait.id()));
+    let child = block_on(house.slots.acquire(request));
+    assert!(is_wait_cycle(&child) || child.as_ref().is_ok_and(|child| child.agent().as_str() == "b"));
+    house.check();
+    drop(child);
+    host.join().unwrap();
+    leaving.join().unwrap();
+    drop((wait, lease));
+    house.is_quiet();
+}

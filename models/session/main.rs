@@ -1,0 +1,35 @@
+//! Admission and settlement: the session as it ships, tried in many interleavings.
+
+extern crate convoke_models as parking_lot;
+
+mod models;
+
+#[path = "../../crates/convoke-session/src"]
+mod source {
+    pub(crate) mod admission;
+    pub(crate) mod attempt;
+    pub(crate) mod error;
+    pub(crate) mod handle;
+    pub(crate) mod late;
+    pub(crate) mod limits;
+    pub(crate) mod machine;
+    pub(crate) mod session;
+    pub(crate) mod snapshot;
+    pub(crate) mod stored;
+}
+
+use source::{admission, attempt, error, handle, late, limits, machine, session, snapshot, stored};
+
+pub use admission::Admission;
+pub use attempt::Attempt;
+pub use error::{AdmissionError, Oversized, SessionError, SettleError, SettleProblem};
+pub use handle::SessionHandle;
+pub use late::{LateWrite, LateWriteHook, LateWriteKind};
+pub use limits::{Limit, LimitKind, SessionLimits, SessionUsage};
+pub use session::Session;
+pub use snapshot::{SessionActivity, SessionSnapshot};
+pub use stored::{Author, Expected, SessionArtifact, SessionMessage, StateEntry, TaskRecord};
+
+fn main() {
+    convoke_models::run(&models::ALL);
+}
