@@ -43,6 +43,11 @@ impl Conclusion {
         Self { status: error.code().status(), output: None, pause: None, error: Some(error) }
     }
 
+    /// A refusal: blocked whatever its code says of attempts that fail by it, since there is none.
+    pub(crate) fn of_refusal(error: TaskError) -> Self {
+        Self { status: TaskStatus::Blocked, ..Self::of_error(error) }
+    }
+
     /// A stop before the work began, or one that the work did not heed.
     pub(crate) fn of_stop(cause: StopCause, while_doing: &'static str) -> Self {
         Self::of_error(match cause {

@@ -247,7 +247,7 @@ impl Prepared {
 
     /// Reports what never was admitted; no record changes.
     pub(crate) fn refuse(self: Box<Self>, error: TaskError) -> Result<TaskReport, TeamError> {
-        self.refuse_as(Conclusion::of_error(error))
+        self.refuse_as(Conclusion::of_refusal(error))
     }
 
     /// Reports an end before admission; no record changes.

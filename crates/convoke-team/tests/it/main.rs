@@ -18,6 +18,7 @@ mod dispatch;
 mod drops;
 mod handles;
 mod house;
+mod late;
 mod lifecycle;
 mod limits;
 mod nested;
