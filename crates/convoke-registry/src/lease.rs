@@ -119,8 +119,9 @@ impl Held {
     }
 
     fn mark(&self) -> LeaseMark {
-        let can_reopen = self.entry.as_ref().is_none_or(|entry| entry.capabilities.concurrent_execution);
-        LeaseMark { shared: Arc::clone(&self.shared), key: self.key.unwrap_or_default(), can_reopen }
+        let busy = self.entry.as_ref().filter(|entry| !entry.capabilities.concurrent_execution);
+        let busy = busy.map(|entry| entry.generation);
+        LeaseMark { shared: Arc::clone(&self.shared), key: self.key.unwrap_or_default(), busy }
     }
 }
 
@@ -209,8 +210,8 @@ impl fmt::Debug for SlotLease {
 pub struct LeaseMark {
     shared: Arc<Shared>,
     key: ClaimKey,
-    /// Whether a unit may be used again while the work that had it goes on.
-    can_reopen: bool,
+    /// The executor whose unit may not be used again while the work that had it goes on.
+    busy: Option<u32>,
 }
 
 impl LeaseMark {
@@ -221,9 +222,10 @@ impl LeaseMark {
 
     /// Gives the slot back although the work goes on, and the unit of the agent too where its executor can work on
     /// several tasks at once; where it cannot, the unit opens when the executor is
-    /// [replaced](crate::AgentRegistry::replace), or when the work ends after all.
+    /// [replaced](crate::AgentRegistry::replace), or when the work ends after all. One that was replaced already keeps
+    /// nothing busy.
     pub fn forfeit(&self) {
-        self.shared.forfeit(self.key, self.can_reopen);
+        self.shared.forfeit(self.key, self.busy);
     }
 
     pub(crate) fn key(&self) -> ClaimKey {

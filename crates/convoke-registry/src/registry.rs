@@ -102,6 +102,8 @@ pub(crate) struct Entry {
     pub(crate) executor: AnyExecutor,
     pub(crate) capabilities: ExecutorCapabilities,
     order: u64,
+    /// How many executors the agent had before.
+    pub(crate) generation: u32,
 }
 
 /// Agents with their executors, and who of them is free. Cloning shares it.
@@ -177,7 +179,8 @@ impl AgentRegistry {
         let executor = AnyExecutor::new(executor);
         let capabilities = executor.capabilities();
         check_concurrency(&descriptor, capabilities)?;
-        let mut entry = Some(Entry { descriptor: Arc::new(descriptor), executor, capabilities, order: 0 });
+        let descriptor = Arc::new(descriptor);
+        let mut entry = Some(Entry { descriptor, executor, capabilities, order: 0, generation: 0 });
         let registered = self.shared.change(|state| {
             // Registering grants at once, and a grant needs the entry: the machine keeps the grant until we ask.
             let key = state.dispatch.register(agent.clone(), skills, max_concurrency)?;
@@ -234,6 +237,7 @@ impl AgentRegistry {
                 executor,
                 capabilities,
                 order: entry.order,
+                generation: entry.generation.wrapping_add(1),
             };
             let before = std::mem::replace(entry, Arc::new(replaced));
             if let Some(claim) = state.forfeited.remove(key) {
@@ -418,11 +422,15 @@ impl Shared {
         self.with_dispatch(|dispatch| dispatch.release(claim));
     }
 
-    /// Gives up work that goes on: its slot is free, and its unit too, or once its executor is replaced.
-    pub(crate) fn forfeit(self: &Arc<Self>, claim: ClaimKey, with_unit: bool) {
+    /// Gives up work that goes on: its slot is free, and its unit too, unless it keeps the agent's executor `busy`; then
+    /// the unit is free once that is replaced.
+    pub(crate) fn forfeit(self: &Arc<Self>, claim: ClaimKey, busy: Option<u32>) {
         self.change(|state| {
-            let agent = state.dispatch.agent_of(claim).filter(|_| !with_unit);
-            state.dispatch.forfeit(claim, with_unit);
+            let agent = state.dispatch.agent_of(claim).filter(|&agent| {
+                let now = state.entries.get(agent).map(|entry| entry.generation);
+                busy.is_some() && busy == now
+            });
+            state.dispatch.forfeit(claim, agent.is_none());
             if let Some(agent) = agent {
                 state.forfeited.insert(agent, claim);
             }

@@ -16,6 +16,7 @@ mod deadlines;
 mod detached;
 mod dispatch;
 mod drops;
+mod forfeit;
 mod handles;
 mod house;
 mod late;
