@@ -184,7 +184,6 @@ impl Prepared {
                 began,
                 late: None,
                 started: self.origin.started,
-                _under_way: self.under_way.clone(),
             },
         });
         let span = self.subject.span.clone();
@@ -258,7 +257,8 @@ impl Prepared {
             Some(end) => concluded(worker, end.ok()),
             None if ending.give_up() => {
                 mark.detach();
-                self.shared.detached.add(self.subject.clone(), mark.clone(), self.origin.started);
+                let under_way = self.under_way.clone();
+                self.shared.detached.add(self.subject.clone(), mark.clone(), self.origin.started, under_way);
                 let doing = "while it was worked on, and the work goes on, detached";
                 Concluded {
                     conclusion: Conclusion::of_stop(cause, doing),

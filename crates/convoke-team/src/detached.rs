@@ -7,6 +7,7 @@ use std::{
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use convoke_core::{AgentId, SessionId, TaskId};
 use convoke_registry::LeaseMark;
@@ -49,6 +50,8 @@ pub(crate) struct Kept {
     /// The first poll of its run.
     pub(crate) started: Instant,
     since: Instant,
+    /// Holds up the end of a drain, until it has ended or is given up.
+    _under_way: TaskTrackerToken,
 }
 
 /// The detached work of a runtime. A task has one piece at most.
@@ -56,9 +59,16 @@ pub(crate) struct Kept {
 pub(crate) struct Detached(Mutex<BTreeMap<(SessionId, TaskId), Kept>>);
 
 impl Detached {
-    pub(crate) fn add(&self, subject: Subject, mark: LeaseMark, started: Instant) {
+    pub(crate) fn add(
+        &self,
+        subject: Subject,
+        mark: LeaseMark,
+        started: Instant,
+        under_way: TaskTrackerToken,
+    ) {
         let key = (subject.session.clone(), subject.task.clone());
-        self.0.lock().insert(key, Kept { subject, mark, started, since: Instant::now() });
+        let kept = Kept { subject, mark, started, since: Instant::now(), _under_way: under_way };
+        self.0.lock().insert(key, kept);
     }
 
     /// Takes it out once it has ended or is given up; `None` where that was done already.

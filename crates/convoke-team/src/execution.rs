@@ -4,7 +4,6 @@ use std::{mem, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
 use tokio::{sync::oneshot, time::Instant};
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use convoke_core::{
     AgentId, ErrorCode, ExecutorError, Scope, TaskError, TaskOutcome, TaskReport, TaskRequest, TaskStatus,
@@ -84,7 +83,6 @@ pub(crate) struct AfterAbandonment {
     /// How it ended after all.
     pub(crate) late: Option<TaskReport>,
     pub(crate) started: Instant,
-    pub(crate) _under_way: TaskTrackerToken,
 }
 
 impl Execution {
@@ -193,7 +191,8 @@ pub(crate) fn end_of_detached(
     if !session.detached_ended(&subject.task, subject.attempt, late) {
         return;
     }
-    shared.detached.take(&subject.session, &subject.task, subject.attempt);
+    // Kept until all is told: a drain waits for it.
+    let _under_way = shared.detached.take(&subject.session, &subject.task, subject.attempt);
     let status = session.snapshot().task(&subject.task).map(|record| record.status);
     shared.sessions.end_if_over(session.id());
     if let Some(status) = status {

@@ -15,6 +15,7 @@ mod context;
 mod deadlines;
 mod detached;
 mod dispatch;
+mod drain;
 mod drops;
 mod forfeit;
 mod handles;
