@@ -12,6 +12,7 @@ mod admission;
 mod bounds;
 mod commit;
 mod context;
+mod coordinated;
 mod deadlines;
 mod detached;
 mod dispatch;
