@@ -4,6 +4,8 @@ use std::{any::Any, pin::Pin};
 
 use anyhow::Result;
 
+use crate::clock::Clock;
+
 /// What a piece of work leaves behind. It is dropped after the clock has stopped.
 pub(crate) type Leftover = Box<dyn Any + Send>;
 
@@ -60,6 +62,8 @@ pub(crate) struct Case {
     /// What tells it from the other cases of the benchmark; empty where there is one.
     pub(crate) variant: &'static str,
     pub(crate) size: Size,
+    /// What times it on the current thread; workers wait for each other, which only the wall clock sees.
+    pub(crate) clock: Clock,
     /// The sizes that are measured, ascending.
     pub(crate) sizes: &'static [usize],
     /// The sizes at which counts are checked in seconds.

@@ -4,6 +4,7 @@ mod acquire;
 mod dispatch;
 mod events;
 mod fanout;
+mod nested;
 mod session;
 mod sleepers;
 mod team;
@@ -12,10 +13,11 @@ use crate::benchmark::Case;
 
 /// Every case, in the order in which they are measured.
 pub(crate) fn cases() -> Vec<Case> {
-    let groups: [&[Case]; 6] = [
+    let groups: [&[Case]; 7] = [
         &dispatch::CASES,
         &fanout::CASES,
         &sleepers::CASES,
+        &nested::CASES,
         &acquire::CASES,
         &session::CASES,
         &events::CASES,

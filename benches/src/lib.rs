@@ -14,6 +14,7 @@
 mod benchmark;
 mod benchmarks;
 mod check;
+mod clock;
 mod figures;
 mod options;
 mod peers;

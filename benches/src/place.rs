@@ -1,11 +1,14 @@
 //! Where a side runs: a tokio runtime of its own, and inside it a task that is spawned.
 
-use std::{mem, time::Instant};
+use std::mem;
 
 use anyhow::{Context as _, Result};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Runtime, RuntimeFlavor};
 
-use crate::benchmark::{Leftover, Side};
+use crate::{
+    benchmark::{Leftover, Side},
+    clock::{Clock, Moment},
+};
 
 /// A side of a case, on its runtime.
 pub(crate) struct Place {
@@ -29,6 +32,11 @@ impl Place {
         }
         let runtime = builder.enable_all().build().context("no tokio runtime")?;
         Ok(Self { side, runtime, subscriber })
+    }
+
+    /// Whether it is more than the current thread.
+    pub(crate) fn has_workers(&self) -> bool {
+        self.runtime.handle().runtime_flavor() == RuntimeFlavor::MultiThread
     }
 
     /// Does the work of a size once. `start` and `stop` are called right around it; what it leaves is dropped after.
@@ -61,7 +69,7 @@ impl Place {
     }
 
     /// How many seconds the work of a size takes, once.
-    pub(crate) fn seconds(&self, size: usize) -> Result<f64> {
-        self.run(size, Instant::now, |started| started.elapsed().as_secs_f64())
+    pub(crate) fn seconds(&self, size: usize, clock: Clock) -> Result<f64> {
+        self.run(size, move || clock.now(), Moment::elapsed)
     }
 }

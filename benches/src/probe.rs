@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::{
     benchmark::Case,
     benchmarks::cases,
+    clock::Clock,
     figures::{Spread, float},
     place::Place,
 };
@@ -85,12 +86,13 @@ const MOST_RUNS: usize = 15;
 
 /// The program `time`: seconds, after a warm-up; the median of several runs where one is short.
 pub fn time() -> ExitCode {
-    answer(|place, size| {
-        place.seconds(size)?;
+    answer(|place, case, size| {
+        let clock = if place.has_workers() { Clock::Wall } else { case.clock };
+        place.seconds(size, clock)?;
         let mut runs = Vec::new();
         let started = Instant::now();
         while runs.is_empty() || (started.elapsed() < ENOUGH && runs.len() < MOST_RUNS) {
-            runs.push(place.seconds(size)?);
+            runs.push(place.seconds(size, clock)?);
         }
         Ok(Spread::of(runs).map(|spread| spread.median))
     })
@@ -98,7 +100,7 @@ pub fn time() -> ExitCode {
 
 /// The program `count`: once, after a warm-up.
 pub fn count(counters: &Counters) -> ExitCode {
-    answer(|place, size| {
+    answer(|place, _, size| {
         counters.of(place, size)?;
         counters.of(place, size)
     })
@@ -116,9 +118,9 @@ impl Counters {
     }
 }
 
-fn answer<T: Serialize>(measure: impl FnOnce(&Place, usize) -> Result<T>) -> ExitCode {
+fn answer<T: Serialize>(measure: impl FnOnce(&Place, &Case, usize) -> Result<T>) -> ExitCode {
     let probe = Probe::parse();
-    let measured = probe.place().and_then(|place| measure(&place, probe.size));
+    let measured = case(&probe.case).and_then(|case| measure(&probe.place(&case)?, &case, probe.size));
     match measured.and_then(|measured| Ok(serde_json::to_string(&measured)?)) {
         Ok(json) => {
             println!("{json}");
@@ -140,8 +142,7 @@ fn case(name: &str) -> Result<Case> {
 }
 
 impl Probe {
-    fn place(&self) -> Result<Place> {
-        let case = case(&self.case)?;
+    fn place(&self, case: &Case) -> Result<Place> {
         let side = match self.side {
             Which::Floor => case.floor,
             Which::Work => case.work,

@@ -65,7 +65,7 @@ const fn target(benchmark: &'static str, figure: Figure, at_most: f64) -> Target
 const LINEAR: f64 = 1.05;
 
 /// Every target. They hold on the current thread and on two workers, at each size.
-pub(crate) const TARGETS: [Target; 16] = [
+pub(crate) const TARGETS: [Target; 18] = [
     // Users wait for models. Two tasks, two channels and a commit come to a few times one bare task; more is waste.
     target("dispatch", Figure::Ratio, 5.0),
     // Two ids, a session with its record, a report, two tasks and two channels are some twenty; twice that is enough.
@@ -79,6 +79,10 @@ pub(crate) const TARGETS: [Target; 16] = [
     target("fanout", Figure::PeakExponent, LINEAR),
     // Work that takes any time at all must hide what the runtime does.
     target("sleepers", Figure::Ratio, 1.05),
+    // A task and its slot, lent and given back; a deadlock would not end at all.
+    target("nested", Figure::Ratio, 6.0),
+    // Every level the same, whatever is above it.
+    target("nested", Figure::AllocationExponent, LINEAR),
     // Beside what the floor does there are a lock, a slot, a guard, and the order of those who wait.
     target("acquire", Figure::Ratio, 3.0),
     // The maps become deeper and leave the caches; nothing may look at every agent.

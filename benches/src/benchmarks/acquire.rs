@@ -15,7 +15,10 @@ use anyhow::{Context as _, Result};
 
 use convoke::{IdError, LeaseRequest, SkillId, prelude::*};
 
-use crate::benchmark::{Case, Leftover, Prepared, Preparing, Side, Size};
+use crate::{
+    benchmark::{Case, Leftover, Prepared, Preparing, Side, Size},
+    clock::Clock,
+};
 
 const SKILLS: usize = 50;
 
@@ -34,6 +37,7 @@ const ONE_SKILL: Case = Case {
     benchmark: "acquire",
     variant: "1 skill",
     size: Size::Agents { units: 20_000 },
+    clock: Clock::Thread,
     sizes: &[100, 10_000, 100_000],
     small: &[100, 1_000],
     floor: Side::new(|agents| floor(ONE, agents)),

@@ -13,7 +13,10 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use convoke::{TeamRuntime, TeamRuntimeBuilder};
 
 use super::team::{LIMIT, ensure_done, idle, request};
-use crate::benchmark::{Case, Leftover, Prepared, Preparing, Side, Size};
+use crate::{
+    benchmark::{Case, Leftover, Prepared, Preparing, Side, Size},
+    clock::Clock,
+};
 
 const FLOOR: Side = Side::new(|units| Box::pin(async move { Ok::<Prepared, _>(Box::pin(floor(units))) }));
 
@@ -21,6 +24,7 @@ const PLAIN: Case = Case {
     benchmark: "dispatch",
     variant: "",
     size: Size::Units,
+    clock: Clock::Thread,
     sizes: &[1_000, 10_000],
     small: &[100, 1_000],
     floor: FLOOR,

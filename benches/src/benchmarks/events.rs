@@ -12,12 +12,16 @@ use convoke::observability::{
 };
 
 use super::dispatch::{WORK, dispatching};
-use crate::benchmark::{Case, Prepared, Preparing, Side, Size};
+use crate::{
+    benchmark::{Case, Prepared, Preparing, Side, Size},
+    clock::Clock,
+};
 
 const MEMORY: Case = Case {
     benchmark: "events",
     variant: "memory",
     size: Size::Units,
+    clock: Clock::Thread,
     sizes: &[10_000],
     small: &[],
     floor: WORK,

@@ -10,12 +10,16 @@ use tokio::{sync::Semaphore, task::JoinSet};
 use convoke::TeamRuntime;
 
 use super::team::{LIMIT, ensure_done, idle, request};
-use crate::benchmark::{Case, Leftover, Prepared, Side, Size};
+use crate::{
+    benchmark::{Case, Leftover, Prepared, Side, Size},
+    clock::Clock,
+};
 
 pub(super) const CASES: [Case; 1] = [Case {
     benchmark: "fanout",
     variant: "",
     size: Size::Units,
+    clock: Clock::Thread,
     sizes: &[10_000, 100_000],
     small: &[200, 2_000],
     floor: Side::new(|units| Box::pin(async move { Ok::<Prepared, _>(Box::pin(floor(units))) })),

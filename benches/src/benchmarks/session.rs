@@ -9,12 +9,16 @@ use anyhow::Result;
 
 use convoke::{Message, MessageId, Session, SessionId, SessionLimits};
 
-use crate::benchmark::{Case, Leftover, Prepared, Side, Size};
+use crate::{
+    benchmark::{Case, Leftover, Prepared, Side, Size},
+    clock::Clock,
+};
 
 pub(super) const CASES: [Case; 1] = [Case {
     benchmark: "session",
     variant: "",
     size: Size::Units,
+    clock: Clock::Thread,
     sizes: &[10_000, 1_000_000],
     small: &[10_000, 100_000],
     floor: Side::new(|units| {

@@ -10,7 +10,10 @@ use tokio::{sync::Semaphore, task::JoinSet, time::sleep};
 use convoke::TeamRuntime;
 
 use super::team::{ensure_done, request, sleeping};
-use crate::benchmark::{Case, Leftover, Prepared, Side, Size};
+use crate::{
+    benchmark::{Case, Leftover, Prepared, Side, Size},
+    clock::Clock,
+};
 
 const SLEEP: Duration = Duration::from_millis(10);
 const SLEEPERS: usize = 100;
@@ -19,6 +22,7 @@ pub(super) const CASES: [Case; 1] = [Case {
     benchmark: "sleepers",
     variant: "",
     size: Size::Units,
+    clock: Clock::Wall,
     sizes: &[1_000],
     small: &[],
     floor: Side::new(|units| Box::pin(async move { Ok::<Prepared, _>(Box::pin(floor(units))) })),

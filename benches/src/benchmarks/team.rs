@@ -23,7 +23,8 @@ pub(super) fn sleeping(time: Duration) -> Result<TeamRuntimeBuilder> {
     }))
 }
 
-fn around(executor: impl AgentExecutor) -> Result<TeamRuntimeBuilder> {
+/// A runtime with one agent.
+pub(super) fn around(executor: impl AgentExecutor) -> Result<TeamRuntimeBuilder> {
     let registry = AgentRegistry::new();
     registry.add(AgentDescriptor::new("agent").with_skill("skill").with_max_concurrency(1_000), executor)?;
     Ok(TeamRuntime::builder(registry).max_parallel_tasks(LIMIT))
