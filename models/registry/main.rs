@@ -24,24 +24,26 @@ mod source {
     pub(crate) mod running;
     pub(crate) mod slots;
     pub(crate) mod task_handle;
+    pub(crate) mod team_handle;
 }
 
 use source::{
     context, dispatch, executor, function, lease, progress, registry, run_options, running, slots,
-    task_handle,
+    task_handle, team_handle,
 };
 
-pub use context::ExecutionContext;
+pub use context::{CoordinatedContext, ExecutionContext};
 pub use dispatch::{Availability, Refusal, WaitStep};
 pub use executor::{AgentExecutor, AnyExecutor, ExecutorCapabilities};
 pub use function::FunctionExecutor;
 pub use lease::{Lease, LeaseMark, LeaseRequest, SlotLease};
-pub use progress::{Progress, Updates};
+pub use progress::{Progress, ProgressSender, Updates};
 pub use registry::{AgentRegistry, AgentSnapshot, RegistryError};
 pub use run_options::{RunOptions, TeamError};
 pub use running::{RunningTask, TaskClaim, Wait, WaitId};
 pub use slots::{LeaseBatch, SlotRequest, SlotUsage, Slots};
-pub use task_handle::{TaskDriver, TaskHandle};
+pub use task_handle::{Awaitable, TaskDriver, TaskHandle};
+pub use team_handle::{CoordinationBody, CoordinationCheck, TeamAnswer, TeamBackend, TeamHandle};
 pub use tokio_util::sync::CancellationToken;
 
 fn main() {

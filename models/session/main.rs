@@ -13,19 +13,21 @@ mod source {
     pub(crate) mod late;
     pub(crate) mod limits;
     pub(crate) mod machine;
+    pub(crate) mod options;
     pub(crate) mod session;
     pub(crate) mod snapshot;
     pub(crate) mod stored;
 }
 
-use source::{admission, attempt, error, handle, late, limits, machine, session, snapshot, stored};
+use source::{admission, attempt, error, handle, late, limits, machine, options, session, snapshot, stored};
 
-pub use admission::Admission;
+pub use admission::{Admission, Admitted};
 pub use attempt::Attempt;
-pub use error::{AdmissionError, Oversized, SessionError, SettleError, SettleProblem};
+pub use error::{AdmissionError, Oversized, ReconcileError, SessionError, SettleError, SettleProblem};
 pub use handle::SessionHandle;
 pub use late::{LateWrite, LateWriteHook, LateWriteKind};
 pub use limits::{Limit, LimitKind, SessionLimits, SessionUsage};
+pub use options::{AdmissionOptions, IfCompleted, Reconcile};
 pub use session::Session;
 pub use snapshot::{SessionActivity, SessionSnapshot};
 pub use stored::{Author, Expected, SessionArtifact, SessionMessage, StateEntry, TaskRecord};

@@ -1,6 +1,10 @@
 //! The sessions of a runtime: admission against removal, as they ship, in many interleavings.
 
-#![expect(unreachable_pub, reason = "the module is one of a library")]
+#![expect(
+    unreachable_pub,
+    dead_code,
+    reason = "the module is one of a library, of which the models use a part"
+)]
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a model is a test")]
 
 extern crate convoke_models as parking_lot;
@@ -15,8 +19,8 @@ use std::sync::Arc;
 use convoke_models::Model;
 use shuttle::thread;
 
-use convoke_core::{SessionId, TaskId};
-use convoke_session::{Admission, AdmissionError, Attempt, Session, SessionLimits};
+use convoke_core::{SessionId, TaskError, TaskId};
+use convoke_session::{Admission, AdmissionOptions, Admitted, Attempt, Limit, SessionLimits};
 use source::sessions::{Lifetime, SessionAdminError, Sessions};
 
 const MODELS: [Model; 4] = [
@@ -34,9 +38,17 @@ fn session() -> SessionId {
     SessionId::new("s").unwrap()
 }
 
-fn admit(sessions: &Sessions, task: &str) -> Result<Admission, AdmissionError> {
+/// A runtime's sessions.
+fn sessions() -> Arc<Sessions> {
+    Arc::new(Sessions::new(SessionLimits::default(), Limit::Unlimited))
+}
+
+fn admit(sessions: &Sessions, task: &str) -> Result<Admission, TaskError> {
     let attempt = Attempt::new(TaskId::new(task).unwrap());
-    sessions.admit(&session(), SessionLimits::default(), Lifetime::OfItsWork, attempt)
+    match sessions.admit(&session(), Lifetime::OfItsWork, attempt, AdmissionOptions::default())? {
+        Admitted::Attempt(admission) => Ok(admission),
+        Admitted::Recorded(_) | Admitted::Accepted(_) => unreachable!("nothing was asked for but an attempt"),
+    }
 }
 
 /// What was admitted is in the session that the runtime has.
@@ -46,8 +58,8 @@ fn is_kept(sessions: &Sessions, admission: &Admission) {
 }
 
 fn admission_and_removal() {
-    let sessions = Arc::new(Sessions::default());
-    sessions.create(Session::new(session())).unwrap();
+    let sessions = sessions();
+    sessions.create(session()).unwrap();
     let host = Arc::clone(&sessions);
     let host = thread::spawn(move || host.remove("s"));
     let admission = admit(&sessions, "t").unwrap();
@@ -57,7 +69,7 @@ fn admission_and_removal() {
 }
 
 fn admission_and_end() {
-    let sessions = Arc::new(Sessions::default());
+    let sessions = sessions();
     let last = admit(&sessions, "last").unwrap();
     let ending = Arc::clone(&sessions);
     let ending = thread::spawn(move || {
@@ -73,7 +85,7 @@ fn admission_and_end() {
 }
 
 fn two_admissions() {
-    let sessions = Arc::new(Sessions::default());
+    let sessions = sessions();
     let other = Arc::clone(&sessions);
     let other = thread::spawn(move || admit(&other, "t"));
     let admissions = [admit(&sessions, "t"), other.join().unwrap()];
@@ -82,10 +94,10 @@ fn two_admissions() {
 }
 
 fn two_creations() {
-    let sessions = Arc::new(Sessions::default());
+    let sessions = sessions();
     let other = Arc::clone(&sessions);
-    let other = thread::spawn(move || other.create(Session::new(session())).is_ok());
-    let created = sessions.create(Session::new(session())).is_ok();
+    let other = thread::spawn(move || other.create(session()).is_ok());
+    let created = sessions.create(session()).is_ok();
     assert!(created != other.join().unwrap());
     assert_eq!(sessions.len(), 1);
 }

@@ -32,7 +32,7 @@ impl Context {
 }
 
 /// Every step, in the order of `ci`.
-pub(crate) const STEPS: [Step; 13] = [
+pub(crate) const STEPS: [Step; 14] = [
     step("format", "every file stands as rustfmt writes it", cargo_steps::format),
     step("lock", "Cargo.lock fits the manifests; downloads what it names", cargo_steps::lock),
     step("clippy", "lints of all targets with all features, warnings denied", cargo_steps::clippy),
