@@ -117,6 +117,8 @@ fn late_write() {
         (staged.is_ok(), block_on(handle.set("k", json!(1))))
     });
     complete(&mut admission);
+    let late = admission.start(&AgentId::new("a").unwrap(), LateWriteHook::none());
+    assert!(matches!(block_on(late.set("late", json!(1))), Err(SessionError::Revoked { .. })));
     let (is_staged, set) = writing.join().unwrap();
     assert_eq!(session.get("k").is_some(), set.is_ok());
     assert!(set.is_ok() || matches!(set, Err(SessionError::Revoked { .. })), "{set:?}");

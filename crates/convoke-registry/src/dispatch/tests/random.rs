@@ -40,6 +40,11 @@ enum Op {
         claimed: Option<usize>,
         wait: Option<usize>,
     },
+    /// A running task starts another and awaits it.
+    Nested {
+        parent: usize,
+        want: Wanted,
+    },
     Release {
         nth: usize,
     },
@@ -112,6 +117,7 @@ fn op() -> impl Strategy<Value = Op> {
         12 => request.prop_map(|(want, policy, pool, claimed, wait)| {
             Op::Request { want, policy, pool, claimed, wait }
         }),
+        10 => (nth(), want()).prop_map(|(parent, want)| Op::Nested { parent, want }),
         4 => nth().prop_map(|nth| Op::Release { nth }),
         1 => nth().prop_map(|nth| Op::Detach { nth }),
         1 => (nth(), any::<bool>()).prop_map(|(nth, with_unit)| Op::Forfeit { nth, with_unit }),
@@ -130,7 +136,12 @@ struct Run {
 
 impl Run {
     fn new(limits: (usize, usize)) -> Self {
-        Self { both: Both::new(&[limits.0, limits.1]), names: Vec::new() }
+        let mut both = Both::new(&[limits.0, limits.1]);
+        // Small and alike, so that waits for each other are common.
+        for agent in &AGENTS[..3] {
+            both.call(&Call::Register { agent, skills: vec!["x", "y"], max: 1 });
+        }
+        Self { both, names: Vec::new() }
     }
 
     fn fresh(&mut self) -> Name {
@@ -166,6 +177,13 @@ impl Run {
                 let awaited_in = wait.and_then(|nth| self.wait(nth));
                 let task = claimed.unwrap_or_else(|| self.fresh());
                 Call::Request(Request { task, want, policy, pool, is_claimed: claimed.is_some(), awaited_in })
+            }
+            Op::Nested { parent, want } => {
+                let (waiter, task) = (self.holding(parent)?, self.fresh());
+                let wait = self.fresh();
+                self.both.call(&Call::OpenWait { wait, waiter });
+                let pool = self.both.reference.claims[&waiter].pool;
+                Call::Request(Request { pool, awaited_in: Some(wait), ..Request::new(task, want) })
             }
             Op::Release { nth } => Call::Release { task: self.holding(nth)? },
             Op::Detach { nth } => Call::Detach { task: self.holding(nth)? },
@@ -216,7 +234,7 @@ fn pick(all: impl Iterator<Item = Name>, nth: usize) -> Option<Name> {
 }
 
 proptest! {
-    #![proptest_config(cases(256))]
+    #![proptest_config(cases(128))]
 
     #[test]
     fn grants_queues_and_refuses_as_the_rules_say(
