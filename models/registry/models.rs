@@ -33,7 +33,7 @@ pub(crate) const ALL: [Model; 14] = [
     ("batches: dropped while grants are on their way", batches::dropped),
     ("waits: closed while the task is put in line", waits::closed_while_queued),
     ("waits: of two that wait for each other one is refused", waits::each_other),
-    ("waits: of a wait and the request that it is for one is refused", waits::awaited_and_asked),
+    ("waits: a wait for what asks meanwhile is refused, and the task goes on", waits::awaited_and_asked),
     ("waits: a lender ends while its slot is lent", waits::lender_ends),
     ("waits: a child detaches while its parent calls another", waits::child_detaches),
     ("waits: an agent goes that a waiter's wait rests on", waits::agent_goes),
