@@ -20,7 +20,7 @@ use crate::{
     TeamEventKind,
     caller::TaskSpan,
     ending::Ending,
-    execution::{AfterAbandonment, Execution, Work, WorkEnd, end_of_detached},
+    execution::{AfterAbandonment, Execution, Work, WorkEnd, end_nested, end_of_detached},
     outcome::{Conclusion, Worker},
     prepared::Prepared,
 };
@@ -189,11 +189,8 @@ impl Prepared {
         let span = self.subject.span.clone();
         drop(tokio::spawn(execution.run().instrument(span)));
         let Concluded { conclusion, at, is_detached } = self.conclude(&scope, &ending, ended, &mark).await;
-        // Whatever it still asks for is refused, and what it has asked for is stopped, before anybody hears of its end.
-        if let Some(running) = RunningTask::of(&scope, &self.shared.slots) {
-            running.end();
-        }
-        scope.cancellation().cancel();
+        // Also where the work goes on, detached.
+        end_nested(&scope, &self.shared);
 
         let mut report = self.report(conclusion);
         report.timing = Timing::new(began - self.origin.started, at.saturating_duration_since(began));

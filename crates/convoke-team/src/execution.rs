@@ -12,7 +12,7 @@ use convoke_core::{
 use convoke_observability::{drop_isolated, panic_detail};
 use convoke_registry::{
     AgentExecutor, CoordinatedContext, CoordinationBody, ExecutionContext, Lease, LeaseMark, ProgressSender,
-    SlotLease, TeamHandle,
+    RunningTask, SlotLease, TeamHandle,
 };
 use convoke_session::{Session, SessionHandle};
 
@@ -91,6 +91,8 @@ impl Execution {
         let scope = self.scope.clone();
         let said = scope.wrap(self.guarded()).await;
         let (decided, at) = (self.after.ending.end(), Instant::now());
+        // Before its slot is free, so that nothing that it has started begins with that.
+        end_nested(&scope, &self.after.shared);
         // Before anybody can see the end, so that a follow-up finds the place free. A lease may hold the last copy of a
         // removed agent's executor, whose destructor is the host's code: a panic of it has nowhere to go.
         drop_isolated(self.work.take());
@@ -148,6 +150,14 @@ impl Execution {
             None => Ok(TaskOutcome::cancelled()),
         }
     }
+}
+
+/// Refuses whatever the work of a scope still asks for, and stops what it has asked for.
+pub(crate) fn end_nested(scope: &Scope, shared: &Shared) {
+    if let Some(running) = RunningTask::of(scope, &shared.slots) {
+        running.end();
+    }
+    scope.cancellation().cancel();
 }
 
 impl AfterAbandonment {

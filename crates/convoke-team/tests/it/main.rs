@@ -21,6 +21,7 @@ mod drops;
 mod forfeit;
 mod handles;
 mod house;
+mod inherited;
 mod late;
 mod lifecycle;
 mod limits;
