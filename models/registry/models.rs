@@ -22,9 +22,10 @@ use convoke_core::{AgentDescriptor, AgentId, ErrorCode, TaskId};
 
 use crate::{AgentRegistry, FunctionExecutor, Lease, LeaseRequest, Refusal, RunningTask, Slots, WaitId};
 
-pub(crate) const ALL: [Model; 14] = [
+pub(crate) const ALL: [Model; 15] = [
     ("leases: what is granted goes back, and never too much is granted", leases::never_too_much),
     ("leases: a grant that crosses its cancellation goes back", leases::grant_crosses_cancellation),
+    ("leases: waits that are dropped leave no trace", leases::dropped_waits),
     ("leases: a slot alone and a lease share one limit", leases::slot_alone),
     ("leases: detached, given up and ended at once", leases::detached_given_up_and_ended),
     ("leases: an agent goes while requests wait", leases::agent_goes),

@@ -16,6 +16,6 @@ mod run;
 pub mod sync;
 pub mod time;
 
-pub use lock::{Mutex, RwLock};
+pub use lock::{Mutex, RwGuard, RwLock};
 pub use run::{Model, run, run_all_orders};
-pub use shuttle::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+pub use shuttle::sync::MutexGuard;

@@ -46,8 +46,10 @@ pub(super) fn dropped() {
     let other = house.clone();
     let other = thread::spawn(move || other.work(other.acquire("a", None).unwrap(), 1));
     let dropping = thread::spawn(move || drop(batch));
-    drop(lease);
+    let releasing = thread::spawn(move || drop(lease));
     dropping.join().unwrap();
+    assert!(house.slots.usage().waiting <= 1, "nobody but the other waits");
+    releasing.join().unwrap();
     other.join().unwrap();
     house.is_quiet();
 }

@@ -45,6 +45,23 @@ pub(super) fn grant_crosses_cancellation() {
     house.is_quiet();
 }
 
+pub(super) fn dropped_waits() {
+    let house = House::new(1, &[("a", 1)]);
+    let lease = house.acquire("a", None).unwrap();
+    let waiters: Vec<_> = (0..2)
+        .map(|_| {
+            let house = house.clone();
+            thread::spawn(move || assert!(poll_once(pin!(house.waits_for("a", "t", None))).is_pending()))
+        })
+        .collect();
+    for waiter in waiters {
+        waiter.join().unwrap();
+    }
+    assert_eq!(house.slots.usage().waiting, 0, "before anything is free for them");
+    drop(lease);
+    house.is_quiet();
+}
+
 pub(super) fn slot_alone() {
     let house = House::new(1, &[("a", 2)]);
     let other = house.clone();

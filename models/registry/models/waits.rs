@@ -21,6 +21,8 @@ pub(super) fn closed_while_queued() {
     });
     drop(wait);
     house.check();
+    let [_, waits, ..] = house.registry.shared.with_dispatch(|dispatch| dispatch.in_use());
+    assert_eq!(waits, 0, "before the task itself ends");
     drop(lease);
     child.join().unwrap();
     house.is_quiet();
