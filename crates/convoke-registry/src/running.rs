@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     task::Context,
@@ -11,6 +11,7 @@ use std::{
 
 use futures_util::task::AtomicWaker;
 use parking_lot::Mutex;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use convoke_core::{Extension, Scope};
 
@@ -28,6 +29,8 @@ pub struct RunningTask {
     slots: Slots,
     claim: ClaimKey,
     has_ended: AtomicBool,
+    /// Made by whoever needs it first: few tasks await a handle, and fewer are given up.
+    given_up: OnceLock<CancellationToken>,
 }
 
 impl Extension for RunningTask {}
@@ -35,7 +38,12 @@ impl Extension for RunningTask {}
 impl RunningTask {
     /// The task that has the lease of `mark`, under the limit `slots`.
     pub fn new(slots: &Slots, mark: &LeaseMark) -> Self {
-        Self { slots: slots.clone(), claim: mark.key(), has_ended: AtomicBool::new(false) }
+        Self {
+            slots: slots.clone(),
+            claim: mark.key(),
+            has_ended: AtomicBool::new(false),
+            given_up: OnceLock::new(),
+        }
     }
 
     /// The task of a scope, if it runs under the limit `slots`.
@@ -51,6 +59,17 @@ impl RunningTask {
     /// Whether its attempt is settled.
     pub fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::Acquire)
+    }
+
+    /// Says that nobody waits for it any more while its work goes on. From then on it may await no handle either: it
+    /// holds its place until it ends, and what it awaits may need that.
+    pub fn give_up(&self) {
+        self.given_up.get_or_init(CancellationToken::new).cancel();
+    }
+
+    /// Resolves once nobody waits for it any more.
+    pub(crate) fn given_up(&self) -> WaitForCancellationFutureOwned {
+        self.given_up.get_or_init(CancellationToken::new).clone().cancelled_owned()
     }
 
     /// Says that it awaits something from now on; `None` where nobody waits for it itself any more.

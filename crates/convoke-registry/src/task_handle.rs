@@ -11,12 +11,12 @@ use std::{
 };
 
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use convoke_core::{Scope, SessionId, TaskError, TaskId, TaskReport, TaskStatus};
+use convoke_core::{ErrorCode, Scope, SessionId, TaskError, TaskId, TaskReport, TaskStatus};
 
 use crate::{
-    ProgressSender, Refusal, RunningTask, Slots, TaskClaim, TeamError, Updates, Wait, dispatch::ClaimKey,
+    ProgressSender, RunningTask, Slots, TaskClaim, TeamError, Updates, Wait, dispatch::ClaimKey,
     progress::progress_channel, running::RefusedWait,
 };
 
@@ -26,7 +26,8 @@ use crate::{
 ///
 /// A task that awaits the handle of another lends it its slot meanwhile. Where the wait could never end, because the
 /// other needs what the waiter has, the answer is a report of attempt 0 with the code `wait_cycle`: it is about the wait,
-/// and the task behind the handle goes on.
+/// and the task behind the handle goes on. So it does where the waiter is given up itself and works on, detached: then
+/// the code is `invalid_request`.
 #[must_use = "the task runs on its own, but its report is only here"]
 pub struct TaskHandle {
     task: TaskId,
@@ -37,6 +38,8 @@ pub struct TaskHandle {
     place: Option<(Awaitable, SessionId)>,
     /// The wait of the task that polls this.
     wait: Option<Wait>,
+    /// Resolves once nobody waits for that task itself any more.
+    given_up: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
 /// Where the task behind a handle stands among those who wait for each other.
@@ -68,7 +71,8 @@ impl TaskHandle {
             progress: Some(progress),
             answer: Some(sender),
         };
-        (Self { task, stop, status, updates: Some(updates), answer, place: None, wait: None }, driver)
+        let updates = Some(updates);
+        (Self { task, stop, status, updates, answer, place: None, wait: None, given_up: None }, driver)
     }
 
     /// A handle of what has its answer already.
@@ -105,34 +109,43 @@ impl TaskHandle {
         self.updates.take()
     }
 
-    /// Notes who awaits the task; an error where that could never end.
-    fn note_wait(&mut self, cx: &Context<'_>) -> Result<(), Refusal> {
+    /// Notes who awaits the task; an error where that could never end, or where the waiter is given up.
+    fn note_wait(&mut self, cx: &mut Context<'_>) -> Result<(), TaskError> {
         let Some((place, _)) = &self.place else { return Ok(()) };
-        let is_ours = |scope: &Scope| RunningTask::of(scope, &place.slots).is_some();
-        let waiter = Scope::current().filter(is_ours).or_else(|| place.starter.clone());
+        let current = Scope::current().filter(|scope| RunningTask::of(scope, &place.slots).is_some());
+        let is_current = current.is_some();
+        let waiter = current.or_else(|| place.starter.clone());
         let Some(running) = waiter.as_ref().and_then(|scope| RunningTask::of(scope, &place.slots)) else {
-            self.wait = None;
+            (self.wait, self.given_up) = (None, None);
             return Ok(());
         };
         let refused = place.refused.poll(cx);
-        if self.wait.as_ref().is_some_and(|wait| wait.is_of(running)) {
-            return refused.map_or(Ok(()), Err);
+        let is_known = self.wait.as_ref().is_some_and(|wait| wait.is_of(running));
+        if !is_known {
+            // The one before ends first: a task is awaited by one at a time.
+            self.wait = None;
+            // Whoever has the handle of a task that another one started is not given up with that one.
+            self.given_up = is_current.then(|| Box::pin(running.given_up()));
         }
-        // The one before ends first: a task is awaited by one at a time.
-        self.wait = None;
+        if self.given_up.as_mut().is_some_and(|given_up| given_up.as_mut().poll(cx).is_ready()) {
+            let text = "task that awaits it was given up, and may await nothing any more; the task itself goes on";
+            return Err(TaskError::new(ErrorCode::InvalidRequest, text));
+        }
+        if is_known {
+            return refused.map_or(Ok(()), |refusal| Err(refusal.into()));
+        }
         self.wait = running.wait();
         match &self.wait {
-            Some(wait) => wait.on(place.claim),
+            Some(wait) => Ok(wait.on(place.claim)?),
             None => Ok(()),
         }
     }
 
-    /// The answer to who awaits what could never end; the task itself goes on.
-    fn refused(&mut self, refusal: Refusal) -> Result<TaskReport, TeamError> {
-        self.wait = None;
+    /// The answer to who may not await this; the task itself goes on.
+    fn refused(&mut self, error: TaskError) -> Result<TaskReport, TeamError> {
+        (self.wait, self.given_up) = (None, None);
         let lost = || TeamError::Lost { task: self.task.clone() };
         let session = self.place.as_ref().map(|(_, session)| session.clone()).ok_or_else(lost)?;
-        let error = TaskError::from(refusal);
         let mut report = TaskReport::new(self.task.clone(), session, error.code().status());
         report.error = Some(error);
         Ok(report)
@@ -144,12 +157,12 @@ impl Future for TaskHandle {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if let Poll::Ready(answer) = Pin::new(&mut self.answer).poll(cx) {
-            self.wait = None;
+            (self.wait, self.given_up) = (None, None);
             return Poll::Ready(answer.unwrap_or_else(|_| Err(TeamError::Lost { task: self.task.clone() })));
         }
         match self.note_wait(cx) {
             Ok(()) => Poll::Pending,
-            Err(refusal) => Poll::Ready(self.refused(refusal)),
+            Err(error) => Poll::Ready(self.refused(error)),
         }
     }
 }

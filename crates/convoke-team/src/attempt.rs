@@ -254,6 +254,9 @@ impl Prepared {
             Some(end) => concluded(worker, end.ok()),
             None if ending.give_up() => {
                 mark.detach();
+                if let Some(running) = RunningTask::of(scope, &self.shared.slots) {
+                    running.give_up();
+                }
                 let under_way = self.under_way.clone();
                 self.shared.detached.add(self.subject.clone(), mark.clone(), self.origin.started, under_way);
                 let doing = "while it was worked on, and the work goes on, detached";

@@ -187,3 +187,44 @@ async fn a_poll_that_does_not_yield_is_detached_and_dropped_at_its_first_yield()
     assert!(next.await.unwrap().is_success());
     house.assert_rest();
 }
+
+/// Holds its own place and awaits an independent task that needs it: the one slot, or an agent behind somebody who needs
+/// the place in turn.
+#[tokio::test(start_paused = true)]
+async fn detached_work_awaits_nothing_any_more_so_that_what_needs_its_place_does_not_wait_for_ever() {
+    for begins_late in [false, true] {
+        let said = std::sync::Arc::new(std::sync::Mutex::new(None));
+        let says = std::sync::Arc::clone(&said);
+        let outer = Step::call(move |_, ctx| async move {
+            let independent = ctx.team().spawn_independent(task("independent").requiring("inner"));
+            if begins_late {
+                sleep(ms(200)).await;
+            }
+            let report = independent.await?;
+            *says.lock().unwrap() = Some(report);
+            Ok("late")
+        });
+        let inner = ScriptedExecutor::echo();
+        let house = House::built(
+            registry([
+                (agent("outer").with_skill("outer"), ScriptedExecutor::new([outer])),
+                (agent("inner").with_skill("inner"), inner.clone()),
+            ]),
+            |builder| builder.max_parallel_tasks(1),
+        );
+        let skills = [convoke_core::SkillId::new("inner").unwrap()];
+        let held = house.registry.acquire(convoke_registry::LeaseRequest::new(&skills)).await.unwrap();
+        let report = house.run(task("t").requiring("outer").with_timeout(ms(20))).await;
+        assert!(report.detached);
+        drop(held);
+        house.events.seen(TeamEventKind::DetachedEnded, 1).await;
+        let refused = said.lock().unwrap().take().unwrap();
+        assert_end(&refused, TaskStatus::Blocked, ErrorCode::InvalidRequest);
+        assert_eq!((refused.task.as_str(), refused.attempt), ("independent", 0));
+        // The task itself goes on.
+        house.events.seen(TeamEventKind::Completed, 1).await;
+        assert_eq!(inner.calls(), 1);
+        settle().await;
+        house.assert_rest();
+    }
+}
