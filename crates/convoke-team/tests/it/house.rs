@@ -1,6 +1,6 @@
 //! What the tests share: a team with its registry and a record of its events.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use convoke_core::{AgentDescriptor, ErrorCode, TaskId, TaskReport, TaskRequest, TaskStatus};
 use convoke_registry::{AgentExecutor, AgentRegistry, RunOptions, SlotUsage, TeamError};
@@ -143,4 +143,29 @@ pub(crate) async fn settle() {
 /// Whether an event ends an attempt.
 pub(crate) fn is_end(name: &str) -> bool {
     ["completed", "input_required", "failed", "blocked", "cancelled", "timed_out"].contains(&name)
+}
+
+/// The events of an attempt are: submitted, then selected and started or neither, one end, then what comes late; of one that
+/// nobody in particular does, only what comes late.
+#[track_caller]
+pub(crate) fn assert_events(house: &House) {
+    let mut attempts: BTreeMap<_, Vec<&'static str>> = BTreeMap::new();
+    for event in house.events.events() {
+        if event.attempt > 0 {
+            attempts.entry((event.task, event.attempt)).or_default().push(event.kind.as_str());
+        } else {
+            assert!(is_end(event.kind.as_str()), "{event:?}");
+        }
+    }
+    for (attempt, names) in attempts {
+        if names == ["detached_ended"] {
+            continue;
+        }
+        let ["submitted", rest @ ..] = names.as_slice() else { panic!("{attempt:?}: {names:?}") };
+        let (["selected", "started", end, late @ ..] | [end, late @ ..]) = rest else {
+            panic!("{attempt:?} has no end: {names:?}");
+        };
+        assert!(is_end(end), "{attempt:?}: {names:?}");
+        assert!(matches!(late, [] | ["detached_ended"]), "{attempt:?}: {names:?}");
+    }
 }

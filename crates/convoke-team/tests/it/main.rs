@@ -29,6 +29,7 @@ mod nested;
 mod panics;
 mod parallel;
 mod races;
+mod random_nested;
 mod resume;
 mod runtime_end;
 mod schedules;

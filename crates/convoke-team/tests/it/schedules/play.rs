@@ -1,11 +1,8 @@
 //! Plays a plan, and checks what holds at each moment and at the end.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use proptest::test_runner::TestCaseError;
@@ -17,7 +14,7 @@ use convoke_team::{ObserverError, TeamEvent, TeamObserver};
 use convoke_testkit::{RecordingObserver, ScriptedExecutor, Step};
 
 use super::plan::{AGENTS, Plan, Task, Way, Work};
-use crate::house::{House, is_end, ms};
+use crate::house::{House, assert_events, ms};
 
 /// Longer than any plan takes.
 const LONG: u64 = 20_000;
@@ -90,7 +87,7 @@ pub(super) async fn play(plan: &Plan) -> Result<(), TestCaseError> {
     assert!(is_sound.load(Ordering::Relaxed), "more was taken than there is");
     house.assert_rest();
     assert!(calls.is_empty(), "a call has no answer");
-    check_events(&house);
+    assert_events(&house);
     check_records(&house, &reports);
     Ok(())
 }
@@ -186,26 +183,6 @@ async fn together(house: Arc<House>, plan: Plan) -> Vec<TaskReport> {
     let reported: Vec<_> = reports.iter().map(|report| report.task.clone()).collect();
     assert_eq!(reported, ids, "in the order of the requests");
     reports
-}
-
-/// The events of an attempt are: submitted, then selected and started or neither, one end, then what comes late.
-fn check_events(house: &House) {
-    let mut attempts: BTreeMap<_, Vec<&'static str>> = BTreeMap::new();
-    for event in house.events.events() {
-        if event.attempt > 0 {
-            attempts.entry((event.task, event.attempt)).or_default().push(event.kind.as_str());
-        } else {
-            assert!(is_end(event.kind.as_str()), "{event:?}");
-        }
-    }
-    for (attempt, names) in attempts {
-        let ["submitted", rest @ ..] = names.as_slice() else { panic!("{attempt:?}: {names:?}") };
-        let (["selected", "started", end, late @ ..] | [end, late @ ..]) = rest else {
-            panic!("{attempt:?} has no end: {names:?}");
-        };
-        assert!(is_end(end), "{attempt:?}: {names:?}");
-        assert!(matches!(late, [] | ["detached_ended"]), "{attempt:?}: {names:?}");
-    }
 }
 
 fn check_records(house: &House, reports: &[TaskReport]) {
