@@ -1,11 +1,11 @@
 //! The sessions of a runtime: named ones live until they are removed, unnamed ones with their work.
 
-use convoke_core::{TaskRequest, TaskStatus};
+use convoke_core::{ErrorCode, TaskRequest, TaskStatus};
 use convoke_session::Reconcile;
 use convoke_team::{SessionAdminError, TeamEventKind};
 use convoke_testkit::{Gate, ScriptedExecutor, Step};
 
-use crate::house::{House, ms, task};
+use crate::house::{House, agent, assert_end, ms, registry, settle, task};
 
 #[tokio::test(start_paused = true)]
 async fn a_run_without_a_session_leaves_none_behind() {
@@ -120,4 +120,84 @@ async fn an_unnamed_session_can_be_looked_at_and_joined_as_long_as_work_of_it_is
     gate.open();
     assert!(third.await.unwrap().is_success());
     assert_eq!(house.team.stats().sessions, 0);
+}
+
+/// A house that keeps two sessions at most, whose agent does these steps.
+fn house_of_two(steps: impl IntoIterator<Item = Step>) -> House {
+    let registry = registry([(agent("a").with_max_concurrency(8), ScriptedExecutor::new(steps))]);
+    House::built(registry, |builder| builder.max_parallel_tasks(8).max_sessions(2))
+}
+
+/// Checks that no session can be made, neither by name nor by any run.
+async fn assert_full(house: &House) {
+    let refused = house.team.create_session("one more").unwrap_err();
+    assert!(matches!(refused, SessionAdminError::TooMany { limit: 2 }), "{refused}");
+    let named = || TaskRequest::new("x").in_session("one more");
+    let mut refused = vec![house.run(named()).await, house.run(TaskRequest::new("x")).await];
+    refused.push(house.team.spawn(named()).await.unwrap());
+    refused.extend(crate::house::reports(house.team.run_parallel([named(), TaskRequest::new("x")]).await));
+    for report in refused {
+        assert_end(&report, TaskStatus::Blocked, ErrorCode::SessionFull);
+        assert_eq!(report.attempt, 0);
+        assert!(report.error.unwrap().to_string().contains("raise `max_sessions`"));
+    }
+    assert_eq!(house.team.stats().sessions, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_sessions_are_kept_than_may_be_and_what_is_there_can_be_used() {
+    let gate = Gate::closed();
+    let steps = [Step::reply("first").after(&gate), Step::reply("second"), Step::reply("third")];
+    let house = house_of_two(steps);
+    house.team.create_session("s").unwrap();
+    let first = house.team.spawn(TaskRequest::new("x"));
+    gate.arrived(1).await;
+    assert_full(&house).await;
+    assert!(matches!(house.team.create_session("s"), Err(SessionAdminError::Exists { .. })));
+    assert_eq!(house.run(task("t")).await.text(), "second");
+
+    gate.open();
+    assert!(first.await.unwrap().is_success());
+    house.team.create_session("r").unwrap();
+    assert_full(&house).await;
+    house.team.remove_session("r").unwrap();
+    assert_eq!(house.run(TaskRequest::new("x")).await.text(), "third");
+    assert_eq!(house.team.stats().sessions, 1);
+    house.assert_rest();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_counts_as_long_as_work_of_it_is_paused_detached_or_late() {
+    let gate = Gate::closed();
+    let steps =
+        [Step::pause("which?"), Step::reply("late").after(&gate), Step::reply("on"), Step::reply("x")];
+    let house = house_of_two(steps);
+    let paused = house.run(TaskRequest::new("x")).await;
+    let late = house.run(TaskRequest::new("x").with_timeout(ms(10))).await;
+    assert!(late.detached);
+    assert_full(&house).await;
+    gate.open();
+    settle().await;
+    assert_full(&house).await;
+    house.team.reconcile(&late.session, &late.task, Reconcile::Abandon).await.unwrap();
+    assert_eq!(house.team.stats().sessions, 1);
+    let answer = TaskRequest::new("x").with_id(paused.task.as_str()).in_session(paused.session.clone());
+    assert_eq!(house.run(answer).await.text(), "on");
+    assert_eq!(house.team.stats().sessions, 0);
+    assert_eq!(house.run(TaskRequest::new("x")).await.text(), "x");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nested_work_needs_no_session_of_its_own_and_independent_work_does() {
+    let steps = [
+        Step::call(|_, ctx| async move {
+            assert!(ctx.team().run(TaskRequest::new("x")).await?.is_success());
+            let independent = ctx.team().spawn_independent(TaskRequest::new("x")).await?;
+            Ok(independent.code().unwrap().to_string())
+        }),
+        Step::reply("nested"),
+    ];
+    let house = house_of_two(steps);
+    house.team.create_session("r").unwrap();
+    assert_eq!(house.run(task("t")).await.text(), "session_full");
 }
