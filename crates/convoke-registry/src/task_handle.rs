@@ -128,7 +128,8 @@ impl TaskHandle {
             self.given_up = is_current.then(|| Box::pin(running.given_up()));
         }
         if self.given_up.as_mut().is_some_and(|given_up| given_up.as_mut().poll(cx).is_ready()) {
-            let text = "task that awaits it was given up, and may await nothing any more; the task itself goes on";
+            let text =
+                "task that awaits it was given up, and may await nothing any more; the task itself goes on";
             return Err(TaskError::new(ErrorCode::InvalidRequest, text));
         }
         if is_known {

@@ -80,3 +80,31 @@ async fn the_budget_is_that_of_the_call_or_else_that_of_the_runtime() {
     assert_eq!(report.code(), Some(convoke_core::ErrorCode::BudgetExhausted));
     assert_eq!(all.usage("calls").committed, 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_request_names_its_task_also_under_a_generated_id() {
+    let executor = ScriptedExecutor::answering(|request| {
+        let asks = request.input == "outer";
+        Step::call(move |request, ctx| async move {
+            assert_eq!(request.id.as_ref(), Some(ctx.task()));
+            assert_eq!(request.session.as_ref(), Some(ctx.session().session_id()));
+            if asks {
+                let nested = ctx.team().run(TaskRequest::new("inner")).await?;
+                ctx.team().spawn(TaskRequest::new("inner")).await?;
+                ctx.team().run_parallel([TaskRequest::new("inner")]).await;
+                assert_ne!(nested.task, *ctx.task());
+            }
+            Ok("done")
+        })
+    });
+    let house = House::of(2, executor.clone());
+    let request = || TaskRequest::new("outer");
+    let mut reports = vec![house.run(request()).await, house.team.spawn(request()).await.unwrap()];
+    reports.extend(crate::house::reports(house.team.run_parallel([request()]).await));
+    let asked: Vec<_> = executor.requests().into_iter().filter(|request| request.input == "outer").collect();
+    for (report, request) in reports.iter().zip(asked) {
+        assert!(report.is_success(), "{report}");
+        assert_eq!(request.id.as_ref(), Some(&report.task));
+    }
+    assert_eq!(executor.calls(), 12);
+}

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use convoke_core::{AgentDescriptor, Budget, ErrorCode, TaskReport, TaskRequest, TaskStatus, Units};
 use convoke_registry::{
-    AgentRegistry, ExecutionContext, FunctionExecutor, RunOptions, TaskHandle, TeamHandle,
+    AgentRegistry, BlockingExecutor, ExecutionContext, FunctionExecutor, RunOptions, TaskHandle, TeamHandle,
 };
 use convoke_session::Author;
 use convoke_team::TeamRuntime;
@@ -43,6 +43,27 @@ async fn a_captured_handle_is_recognised_in_a_wrapped_future() {
         Ok(tokio::spawn(wrapped).await??.text().to_owned())
     });
     assert_eq!(text(&report.await), "i < outer");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_captured_handle_is_recognised_in_a_blocking_executor() {
+    let (registry, captured) = with_outer(|_, _| async { Ok(String::new()) });
+    let handle = Arc::clone(&captured);
+    let blocking = BlockingExecutor::new(move |_request, _ctx| {
+        let captured = handle.lock().clone().unwrap();
+        let tokio = tokio::runtime::Handle::current();
+        let run = tokio.block_on(captured.run(inner("run")))?;
+        let spawned = tokio.block_on(captured.spawn(inner("spawned")))?;
+        let many = tokio.block_on(captured.run_parallel([inner("many")])).remove(0)?;
+        Ok([run.text(), spawned.text(), many.text()].join(", "))
+    });
+    registry.replace("outer", blocking).unwrap();
+    // One slot, which it lends although its thread is blocked.
+    let team = team(&registry, 1);
+    *captured.lock() = Some(team.handle());
+    let report = team.run(TaskRequest::new("x").requiring("outer").with_id("outer")).await.unwrap();
+    assert_eq!(text(&report), "run < outer, spawned < outer, many < outer");
+    assert_eq!((team.stats().slots.taken, registry.get("inner").unwrap().active), (0, 0));
 }
 
 #[tokio::test(start_paused = true)]
