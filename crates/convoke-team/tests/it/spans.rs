@@ -21,7 +21,7 @@ use tracing_subscriber::{
 use convoke_core::TaskRequest;
 use convoke_observability::TracingSink;
 use convoke_registry::{AgentRegistry, ExecutionContext, ExecutorCapabilities, FunctionExecutor};
-use convoke_testkit::{ScriptedExecutor, Step, dropped_after};
+use convoke_testkit::{Gate, ScriptedExecutor, Step, dropped_after};
 
 use crate::house::{House, agent, ms, registry, settle, task};
 
@@ -209,6 +209,57 @@ fn a_span_closes_whatever_becomes_of_its_task() {
             spans.list().iter().map(|span| span.text.split("status=").nth(1).unwrap().to_owned()).collect();
         assert_eq!(ended, statuses.iter().map(ToString::to_string).collect::<Vec<_>>());
     });
+}
+
+#[test]
+fn the_span_of_a_run_that_is_dropped_says_so_wherever_it_is() {
+    let spans = Spans::default();
+    spans.around(async {
+        let gate = Gate::closed();
+        let steps = [Step::reply("done").after(&gate), Step::cancelled(), Step::reply("late").after(&gate)];
+        let house = House::of(1, ScriptedExecutor::new(steps));
+        let drop_later = async |id: &str| {
+            let run = tokio::spawn(house.team.run(task(id)));
+            settle().await;
+            run.abort();
+            settle().await;
+        };
+        let is_closed = |id: &str| {
+            let all = spans.list();
+            all.iter().find(|span| span.text.starts_with(&format!("task task={id} "))).unwrap().is_closed
+        };
+        // With the one place taken.
+        let busy = house.team.spawn(task("busy"));
+        gate.arrived(1).await;
+        dropped_after(0, house.team.run(task("never polled"))).await;
+        dropped_after(1, house.team.run(task("dispatch"))).await;
+        settle().await;
+        drop_later("line").await;
+        dropped_after(1, house.team.run_parallel([task("not admitted")])).await;
+        settle().await;
+        assert!(is_closed("dispatch") && is_closed("line"));
+        gate.let_through(1);
+        busy.await.unwrap();
+        drop_later("working").await;
+        assert!(is_closed("working"));
+        drop_later("detached").await;
+        sleep(ms(100)).await;
+        assert!(house.record("s", "detached").detached && !is_closed("detached"));
+        gate.open();
+        settle().await;
+        house.assert_rest();
+    });
+    let span = |text: &str| Span { text: format!("task task={text}"), parent: None, is_closed: true };
+    assert_eq!(
+        spans.list(),
+        [
+            span("busy session=s attempt=1 agent=a status=completed"),
+            span("dispatch session=s attempt=1 status=cancelled"),
+            span("line session=s attempt=1 status=cancelled"),
+            span("working session=s attempt=1 agent=a status=cancelled"),
+            span("detached session=s attempt=1 agent=a status=cancelled"),
+        ]
+    );
 }
 
 #[test]
