@@ -51,6 +51,7 @@ where
     house.team.coordinate(request, options, || Ok(()), body).await.unwrap()
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is what a body gives")]
 fn done() -> Result<TaskOutcome, TaskError> {
     Ok(TaskOutcome::completed("done"))
 }
@@ -414,7 +415,7 @@ async fn one_that_pauses_goes_on_with_the_answer() {
     let house = house();
     let token = ResumeToken::new(1, json!("state"));
     let kept = token.clone();
-    let pauses = move |_| async move {
+    let asks = move |_| async move {
         Ok(TaskOutcome::InputRequired {
             prompt: "which?".into(),
             request: None,
@@ -422,7 +423,7 @@ async fn one_that_pauses_goes_on_with_the_answer() {
             output: TaskOutput::default(),
         })
     };
-    let paused = coordinate(&house, task("t"), pauses).await;
+    let paused = coordinate(&house, task("t"), asks).await;
     assert_eq!(
         (paused.status, paused.pause.as_ref().unwrap().prompt.as_str()),
         (TaskStatus::InputRequired, "which?")

@@ -35,6 +35,7 @@ mod runtime_end;
 mod schedules;
 mod secrecy;
 mod sessions;
+mod soak;
 mod spans;
 mod stopping;
 mod telemetry;
