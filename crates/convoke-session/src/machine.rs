@@ -7,6 +7,7 @@
 mod admit;
 mod open;
 mod reconcile;
+mod records;
 mod settle;
 mod shared;
 mod state;
@@ -68,7 +69,7 @@ impl Machine {
     }
 
     pub(crate) fn activity(&self) -> SessionActivity {
-        self.state.activity
+        self.state.tasks.activity()
     }
 
     pub(crate) fn post(&mut self, message: Message) -> Result<MessageId, SessionError> {

@@ -95,12 +95,12 @@ impl SessionSnapshot {
 
     /// The task records, by id.
     pub fn tasks(&self) -> impl DoubleEndedIterator<Item = (&TaskId, &TaskRecord)> + ExactSizeIterator {
-        self.0.tasks.iter().map(|(task, record)| (task, &**record))
+        self.0.tasks.iter()
     }
 
     /// The record of a task.
     pub fn task(&self, task: &TaskId) -> Option<&TaskRecord> {
-        self.0.tasks.get(task).map(Arc::as_ref)
+        self.0.tasks.get(task)
     }
 
     /// What the host attached under this key.
@@ -115,7 +115,7 @@ impl SessionSnapshot {
 
     /// What goes on in the session.
     pub fn activity(&self) -> SessionActivity {
-        self.0.activity
+        self.0.tasks.activity()
     }
 }
 
@@ -125,7 +125,7 @@ impl fmt::Debug for SessionSnapshot {
             .field("id", &self.0.id)
             .field("revision", &self.0.revision)
             .field("usage", &self.usage())
-            .field("activity", &self.0.activity)
+            .field("activity", &self.activity())
             .finish_non_exhaustive()
     }
 }

@@ -69,7 +69,7 @@ impl Machine {
         late: Option<Reconcile>,
     ) -> Result<Opened, AdmissionError> {
         let Attempt { task, input, resume, author, digest } = attempt;
-        let record = self.state.tasks.get(&task).map(Arc::as_ref);
+        let record = self.state.tasks.get(&task);
         check_standing(&task, record, if_completed, late)?;
         check_resume(&task, record, resume.as_ref())?;
         let reserved = self
@@ -92,7 +92,7 @@ impl Machine {
             reconciled: None,
             staged: 0,
         };
-        self.commit().put_record(task.clone(), submitted);
+        self.commit().tasks.put(task.clone(), submitted);
         self.reserved = self.reserved.plus(reserved);
         let phase = Phase::Waiting(Waiting { author, input, pause });
         self.open.insert(task, Box::new(OpenAttempt { attempt: number, reserved, phase }));

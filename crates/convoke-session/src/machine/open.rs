@@ -89,7 +89,7 @@ impl Machine {
             let id = MessageId::of_attempt(&key.task, key.attempt, AttemptPart::Input(index));
             state.push_message(id, waiting.author.clone(), message);
         }
-        state.change_record(&key.task, |record| {
+        state.tasks.change(&key.task, |record| {
             record.status = TaskStatus::Working;
             record.agent = worker.agent().cloned();
         });

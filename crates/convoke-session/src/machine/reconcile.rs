@@ -28,7 +28,7 @@ impl Machine {
             late.detached = false;
             Arc::new(late)
         });
-        self.commit().change_record(&key.task, |record| {
+        self.commit().tasks.change(&key.task, |record| {
             record.detached = false;
             record.late = late;
         });
@@ -62,7 +62,7 @@ impl Machine {
                 Err(ReconcileError::NothingToDecide { task: task.clone(), status })
             }
             Reconcile::Retry => {
-                self.commit().change_record(task, |record| {
+                self.commit().tasks.change(task, |record| {
                     record.late = None;
                     record.reconciled = Some(decision);
                 });
@@ -79,7 +79,7 @@ impl Machine {
     /// A pause ends with it, so that its token answers nothing any more.
     fn abandon(&mut self, task: &TaskId, status: TaskStatus, report: Arc<TaskReport>) -> Arc<TaskReport> {
         let report = if status.is_paused() { Arc::new(closed(task, report)) } else { report };
-        self.commit().change_record(task, |record| {
+        self.commit().tasks.change(task, |record| {
             record.status = report.status;
             record.report = Some(Arc::clone(&report));
             record.late = None;
@@ -105,7 +105,7 @@ impl Machine {
         if publishes(late.status) {
             publish(state, &key, working, settlement, record.staged);
         }
-        state.change_record(task, |record| {
+        state.tasks.change(task, |record| {
             record.status = late.status;
             record.report = Some(Arc::clone(&late));
             record.late = None;

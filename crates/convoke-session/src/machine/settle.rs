@@ -78,7 +78,7 @@ impl Machine {
         let mut staged = 0;
         match phase {
             Phase::Waiting(Waiting { pause: Some(pause), .. }) => {
-                state.change_record(&task, |record| *record = TaskRecord { attempt, ..pause });
+                state.tasks.change(&task, |record| *record = TaskRecord { attempt, ..pause });
                 return Ok(());
             }
             Phase::Waiting(_) => {}
@@ -89,7 +89,7 @@ impl Machine {
                 }
             }
         }
-        state.change_record(&task, |record| {
+        state.tasks.change(&task, |record| {
             record.status = status;
             record.detached = report.detached;
             record.report = Some(report);

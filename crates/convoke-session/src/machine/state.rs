@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use convoke_core::{ArtifactId, Message, MessageId, SessionId, TaskId};
 
-use crate::{Author, SessionActivity, SessionArtifact, SessionMessage, SessionUsage, StateEntry, TaskRecord};
+use super::records::Records;
+use crate::{Author, SessionArtifact, SessionMessage, SessionUsage, StateEntry};
 
 /// One revision of a session.
 #[derive(Clone, Debug)]
@@ -18,11 +19,10 @@ pub(crate) struct State {
     pub(crate) messages: Vector<Arc<SessionMessage>>,
     pub(crate) artifacts: OrdMap<(TaskId, ArtifactId), Arc<SessionArtifact>>,
     pub(crate) shared: OrdMap<Arc<str>, Arc<StateEntry>>,
-    pub(crate) tasks: OrdMap<TaskId, Arc<TaskRecord>>,
+    pub(crate) tasks: Records,
     pub(crate) metadata: OrdMap<Arc<str>, Arc<Value>>,
     pub(crate) last_sequence: u64,
     pub(crate) bytes: u64,
-    pub(crate) activity: SessionActivity,
 }
 
 impl State {
@@ -33,11 +33,10 @@ impl State {
             messages: Vector::new(),
             artifacts: OrdMap::new(),
             shared: OrdMap::new(),
-            tasks: OrdMap::new(),
+            tasks: Records::new(),
             metadata: OrdMap::new(),
             last_sequence: 0,
             bytes: 0,
-            activity: SessionActivity::default(),
         }
     }
 
@@ -66,23 +65,5 @@ impl State {
         if let Some(replaced) = self.artifacts.insert(key, Arc::new(artifact)) {
             self.bytes -= replaced.artifact.size() as u64;
         }
-    }
-
-    /// This and [`change_record`](Self::change_record) are all that touch records, so that the counts of
-    /// [`SessionActivity`] follow.
-    pub(super) fn put_record(&mut self, task: TaskId, record: TaskRecord) {
-        self.activity.add(&record);
-        if let Some(replaced) = self.tasks.insert(task, Arc::new(record)) {
-            self.activity.remove(&replaced);
-        }
-    }
-
-    /// Changes a record in its place, unless a snapshot still has it; nothing where there is none.
-    pub(super) fn change_record(&mut self, task: &TaskId, change: impl FnOnce(&mut TaskRecord)) {
-        let Some(record) = self.tasks.get_mut(task) else { return };
-        self.activity.remove(record);
-        let record = Arc::make_mut(record);
-        change(record);
-        self.activity.add(record);
     }
 }

@@ -43,8 +43,8 @@ impl Machine {
     }
     /// What late reports publish if they are accepted. Most sessions have none, and are not searched for them.
     fn late_messages(&self) -> impl Iterator<Item = &Message> {
-        let records = (self.state.activity.late > 0).then(|| self.state.tasks.values());
-        let reports = records.into_iter().flatten().filter_map(|record| record.late.as_ref());
+        let records = (self.activity().late > 0).then(|| self.state.tasks.iter());
+        let reports = records.into_iter().flatten().filter_map(|(_, record)| record.late.as_ref());
         reports.filter_map(|report| report.output.as_ref()).flat_map(|output| &output.messages)
     }
 }
