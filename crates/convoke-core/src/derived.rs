@@ -1,6 +1,12 @@
 //! Ids made from other ids, such that two different lists of parts never give the same id.
 
-use std::fmt::{self, Write as _};
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt::{self, Write as _},
+    str,
+};
 
 use sha2::{Digest as _, Sha256};
 
@@ -30,48 +36,101 @@ pub fn derived_id<P: AsRef<str>>(parts: impl IntoIterator<Item = P>) -> String {
     parts.fold(Derived::of(first.as_ref()), |id, part| id.with(part.as_ref())).into_text()
 }
 
-/// An id in the making.
-struct Derived(String);
-
-/// Most ids are shorter, so that they are made in one allocation.
+/// Most ids are shorter, so that the id itself is the one allocation that making it takes.
 const USUAL_BYTES: usize = 64;
+
+const DIGITS: &str = "0123456789";
+
+/// An id in the making.
+struct Derived {
+    short: [u8; USUAL_BYTES],
+    length: usize,
+    /// All of it, once it is no longer short.
+    long: String,
+}
 
 impl Derived {
     fn of(first: &str) -> Self {
-        let mut id = Self(String::with_capacity(USUAL_BYTES));
-        id.push(first);
+        let mut id = Self { short: [0; USUAL_BYTES], length: 0, long: String::new() };
+        id.push_escaped(first);
         id
     }
 
     fn with(mut self, part: &str) -> Self {
-        self.0.push('/');
-        self.push(part);
+        self.push("/");
+        self.push_escaped(part);
         self
     }
 
-    fn with_number(mut self, number: impl fmt::Display) -> Self {
-        // Writing to a `String` cannot fail.
-        let _ = write!(self.0, "/{number}");
+    fn with_number(mut self, number: u64) -> Self {
+        self.push("/");
+        // Most numbers are a first one, for which the machinery of formatting is much.
+        match usize::try_from(number).ok().and_then(|number| DIGITS.get(number..=number)) {
+            Some(digit) => self.push(digit),
+            // Writing to an id cannot fail.
+            None => _ = write!(self, "{number}"),
+        }
         self
     }
 
-    fn push(&mut self, part: &str) {
-        if !part.bytes().any(|byte| matches!(byte, b'/' | b'%' | b'~')) {
-            self.0.push_str(part);
+    fn push_escaped(&mut self, part: &str) {
+        // Without a way out of the loop it takes many bytes at a time.
+        let is_escaped = |found, byte| found | matches!(byte, b'/' | b'%' | b'~');
+        if !part.bytes().fold(false, is_escaped) {
+            self.push(part);
             return;
         }
         for character in part.chars() {
             match character {
-                '/' => self.0.push_str("%2F"),
-                '%' => self.0.push_str("%25"),
-                '~' => self.0.push_str("%7E"),
-                other => self.0.push(other),
+                '/' => self.push("%2F"),
+                '%' => self.push("%25"),
+                '~' => self.push("%7E"),
+                other => self.push(other.encode_utf8(&mut [0; 4])),
             }
         }
     }
 
+    fn push(&mut self, text: &str) {
+        if self.long.is_empty() {
+            let end = self.length + text.len();
+            if let Some(place) = self.short.get_mut(self.length..end) {
+                place.copy_from_slice(text.as_bytes());
+                self.length = end;
+                return;
+            }
+            self.long = self.short().to_owned();
+        }
+        self.long.push_str(text);
+    }
+
+    fn short(&self) -> &str {
+        // It holds whole texts one after the other.
+        self.short.get(..self.length).and_then(|text| str::from_utf8(text).ok()).unwrap_or_default()
+    }
+
+    fn text(&self) -> &str {
+        if self.long.is_empty() { self.short() } else { &self.long }
+    }
+
     fn into_text(self) -> String {
-        if self.0.len() > MAX_ID_BYTES { shorten(&self.0) } else { self.0 }
+        let text = self.text();
+        if text.len() > MAX_ID_BYTES { shorten(text) } else { text.to_owned() }
+    }
+
+    fn into_message_id(self) -> MessageId {
+        let text = self.text();
+        if text.len() > MAX_ID_BYTES {
+            MessageId::from_generated(&shorten(text))
+        } else {
+            MessageId::from_generated(text)
+        }
+    }
+}
+
+impl fmt::Write for Derived {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.push(text);
+        Ok(())
     }
 }
 
@@ -101,17 +160,18 @@ impl MessageId {
     /// The id of a message of the host: `host/<sequence>`. It never equals one of an attempt, which has three parts or
     /// more, or a `~`, whatever its task is called.
     pub fn of_host(sequence: u64) -> Self {
-        Self::from_generated(&Derived::of("host").with_number(sequence).into_text())
+        Derived::of("host").with_number(sequence).into_message_id()
     }
 
     /// The id of a message of an attempt: `<task>/<attempt>/input`, and `<task>/<attempt>/input/1` for the next one.
     pub fn of_attempt(task: &TaskId, attempt: u32, part: AttemptPart) -> Self {
         let (kind, index) = match part {
-            AttemptPart::Input(index) => ("input", index),
-            AttemptPart::Output(index) => ("output", index),
+            AttemptPart::Input(index) => ("/input", index),
+            AttemptPart::Output(index) => ("/output", index),
         };
-        let id = Derived::of(task.as_str()).with_number(attempt).with(kind);
-        let id = if index == 0 { id } else { id.with_number(index) };
-        Self::from_generated(&id.into_text())
+        let mut id = Derived::of(task.as_str()).with_number(u64::from(attempt));
+        id.push(kind);
+        let id = if index == 0 { id } else { id.with_number(index as u64) };
+        id.into_message_id()
     }
 }
