@@ -6,6 +6,7 @@
 
 mod admit;
 mod open;
+mod open_attempts;
 mod reconcile;
 mod records;
 mod settle;
@@ -13,13 +14,13 @@ mod shared;
 mod state;
 mod trim;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 pub(crate) use admit::{Answer, Opened};
-use open::OpenAttempt;
+use open_attempts::OpenAttempts;
 use serde_json::Value;
 
-use convoke_core::{Message, MessageId, SessionId, TaskId};
+use convoke_core::{Message, MessageId, SessionId};
 pub(crate) use settle::Settlement;
 pub(crate) use shared::When;
 pub(crate) use state::State;
@@ -44,8 +45,7 @@ pub(crate) struct Machine {
     limits: SessionLimits,
     /// Shared with the snapshots; the next change makes its own copy where one still holds it.
     state: Arc<State>,
-    /// The attempts that have not ended, at most one a task; boxed, since even a map of one makes room for many.
-    open: BTreeMap<TaskId, Box<OpenAttempt>>,
+    open: OpenAttempts,
     /// The room that the open attempts hold together.
     reserved: SessionUsage,
 }
@@ -55,7 +55,7 @@ impl Machine {
         Self {
             limits,
             state: Arc::new(State::new(id)),
-            open: BTreeMap::new(),
+            open: OpenAttempts::default(),
             reserved: SessionUsage::default(),
         }
     }

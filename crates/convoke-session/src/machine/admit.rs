@@ -78,7 +78,7 @@ impl Machine {
 
         let number = record.map_or(1, |record| record.attempt + 1);
         let previous = record.and_then(|record| record.report.clone());
-        let pause = record.filter(|record| record.status.is_paused()).cloned();
+        let pause = record.filter(|record| record.status.is_paused()).cloned().map(Box::new);
         let required_agent = resume.and(pause.as_ref()).and_then(|pause| pause.agent.clone());
 
         let submitted = TaskRecord {
@@ -95,7 +95,7 @@ impl Machine {
         self.commit().tasks.put(task.clone(), submitted);
         self.reserved = self.reserved.plus(reserved);
         let phase = Phase::Waiting(Waiting { author, input, pause });
-        self.open.insert(task, Box::new(OpenAttempt { attempt: number, reserved, phase }));
+        self.open.insert(task, OpenAttempt { attempt: number, reserved, phase });
         Ok(Opened { attempt: number, previous, required_agent, is_reconciled: late.is_some() })
     }
 

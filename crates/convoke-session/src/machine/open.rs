@@ -32,7 +32,7 @@ pub(super) struct Waiting {
     pub(super) author: Author,
     pub(super) input: Vec<Message>,
     /// The pause that the attempt goes on from; it comes back where the attempt ends before its start.
-    pub(super) pause: Option<TaskRecord>,
+    pub(super) pause: Option<Box<TaskRecord>>,
 }
 
 /// What an executor has staged, in its order.
@@ -74,20 +74,20 @@ impl Machine {
 
     /// Working, with its input in the session, in one commit; nothing where it has started or ended already.
     pub(crate) fn start(&mut self, key: &AttemptKey, worker: &Worker) {
-        if self.open_attempt(key).is_none_or(|open| open.status() != TaskStatus::Submitted) {
+        let Some(open) = self.open.get_mut(&key.task).filter(|open| open.attempt == key.attempt) else {
             return;
-        }
-        let Some(open) = self.open.get_mut(&key.task) else { return };
-        let working = Working::new(worker.clone());
-        let Phase::Waiting(waiting) = mem::replace(&mut open.phase, Phase::Working(working)) else { return };
+        };
+        let Phase::Waiting(waiting) = &mut open.phase else { return };
+        // A coordinated attempt hands its input on, in the tasks that it makes of it.
+        let published = if *worker == Worker::Team { Vec::new() } else { mem::take(&mut waiting.input) };
+        let author = mem::take(&mut waiting.author);
+        open.phase = Phase::Working(Working::new(worker.clone()));
         self.reserved = self.reserved.minus(mem::take(&mut open.reserved));
 
         let state = self.commit();
-        // A coordinated attempt hands its input on, in the tasks that it makes of it.
-        let published = if *worker == Worker::Team { Vec::new() } else { waiting.input };
         for (index, message) in published.into_iter().enumerate() {
             let id = MessageId::of_attempt(&key.task, key.attempt, AttemptPart::Input(index));
-            state.push_message(id, waiting.author.clone(), message);
+            state.push_message(id, author.clone(), message);
         }
         state.tasks.change(&key.task, |record| {
             record.status = TaskStatus::Working;
@@ -132,7 +132,7 @@ impl Machine {
     }
 
     pub(super) fn open_attempt(&self, key: &AttemptKey) -> Option<&OpenAttempt> {
-        self.open.get(&key.task).map(AsRef::as_ref).filter(|open| open.attempt == key.attempt)
+        self.open.get(&key.task).filter(|open| open.attempt == key.attempt)
     }
 
     /// What an artifact of the same task and id takes now.
@@ -145,7 +145,7 @@ impl Machine {
     /// Sets room aside for what an attempt stages.
     fn reserve(&mut self, key: &AttemptKey, needed: SessionUsage) -> Result<&mut Working, SessionError> {
         self.check_room(SessionUsage::default(), needed)?;
-        let open = self.open.get_mut(&key.task).map(AsMut::as_mut);
+        let open = self.open.get_mut(&key.task);
         let Some(OpenAttempt { reserved, phase: Phase::Working(working), .. }) = open else {
             return Err(revoked(key));
         };

@@ -68,7 +68,7 @@ impl Machine {
             self.check_output(key, open.reserved, working, &settlement)?;
         }
         // Removing it revokes its handles.
-        let Some(OpenAttempt { reserved, phase, .. }) = self.open.remove(&task).map(|open| *open) else {
+        let Some(OpenAttempt { reserved, phase, .. }) = self.open.remove(&task) else {
             return Err(SettleProblem::Ended { task, attempt });
         };
         self.reserved = self.reserved.minus(reserved);
@@ -78,7 +78,7 @@ impl Machine {
         let mut staged = 0;
         match phase {
             Phase::Waiting(Waiting { pause: Some(pause), .. }) => {
-                state.tasks.change(&task, |record| *record = TaskRecord { attempt, ..pause });
+                state.tasks.change(&task, |record| *record = TaskRecord { attempt, ..*pause });
                 return Ok(());
             }
             Phase::Waiting(_) => {}

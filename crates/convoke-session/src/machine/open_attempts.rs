@@ -1,0 +1,51 @@
+//! The attempts that have not ended, by task.
+
+use std::collections::BTreeMap;
+
+use convoke_core::TaskId;
+
+use super::open::OpenAttempt;
+
+/// At most one attempt a task. The first keeps its place until it ends, since few sessions have more at a time.
+#[derive(Debug, Default)]
+pub(super) struct OpenAttempts {
+    first: Option<(TaskId, OpenAttempt)>,
+    /// Boxed, since even a map of one makes room for many.
+    others: BTreeMap<TaskId, Box<OpenAttempt>>,
+}
+
+impl OpenAttempts {
+    pub(super) fn get(&self, task: &TaskId) -> Option<&OpenAttempt> {
+        match &self.first {
+            Some((first, open)) if first == task => Some(open),
+            _ => self.others.get(task).map(AsRef::as_ref),
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, task: &TaskId) -> Option<&mut OpenAttempt> {
+        match &mut self.first {
+            Some((first, open)) if first == task => Some(open),
+            _ => self.others.get_mut(task).map(AsMut::as_mut),
+        }
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &OpenAttempt> {
+        self.first.iter().map(|(_, open)| open).chain(self.others.values().map(AsRef::as_ref))
+    }
+
+    /// Of a task that has none.
+    pub(super) fn insert(&mut self, task: TaskId, open: OpenAttempt) {
+        if self.first.is_none() {
+            self.first = Some((task, open));
+        } else {
+            self.others.insert(task, Box::new(open));
+        }
+    }
+
+    pub(super) fn remove(&mut self, task: &TaskId) -> Option<OpenAttempt> {
+        match self.first.take_if(|(first, _)| first == task) {
+            Some((_, open)) => Some(open),
+            None => self.others.remove(task).map(|open| *open),
+        }
+    }
+}
