@@ -46,9 +46,7 @@ use crate::{
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct SessionHandle(Arc<Inner>);
-
-struct Inner {
+pub struct SessionHandle {
     session: Session,
     key: AttemptKey,
     worker: Worker,
@@ -57,42 +55,42 @@ struct Inner {
 
 impl SessionHandle {
     pub(crate) fn new(session: Session, key: AttemptKey, worker: Worker, late: LateWriteHook) -> Self {
-        Self(Arc::new(Inner { session, key, worker, late }))
+        Self { session, key, worker, late }
     }
 
     /// The session.
     pub fn session_id(&self) -> &SessionId {
-        self.0.session.id()
+        self.session.id()
     }
 
     /// The task that it belongs to.
     pub fn task(&self) -> &TaskId {
-        &self.0.key.task
+        &self.key.task
     }
 
     /// The attempt that it belongs to.
     pub fn attempt(&self) -> u32 {
-        self.0.key.attempt
+        self.key.attempt
     }
 
     /// The agent that it writes as; `None` where it writes as the team.
     pub fn agent(&self) -> Option<&AgentId> {
-        self.0.worker.agent()
+        self.worker.agent()
     }
 
     /// Whether the attempt has ended, so that a write would be refused.
     pub fn is_revoked(&self) -> bool {
-        !self.0.session.machine().is_working(&self.0.key)
+        !self.session.machine().is_working(&self.key)
     }
 
     /// This moment of the session, as a value. What is only staged is not in it.
     pub fn snapshot(&self) -> SessionSnapshot {
-        self.0.session.snapshot()
+        self.session.snapshot()
     }
 
     /// The value of a key of the shared state.
     pub fn get(&self, key: &str) -> Option<StateEntry> {
-        self.0.session.get(key)
+        self.session.get(key)
     }
 
     /// Stages a message, and gives the id that it will have. It stands before the attempt's answer, in the order of
@@ -102,7 +100,7 @@ impl SessionHandle {
     ///
     /// [`SessionError::Revoked`], [`SessionError::TooLarge`], [`SessionError::Full`].
     pub fn post(&self, message: Message) -> Result<MessageId, SessionError> {
-        self.write(LateWriteKind::Message, |machine| machine.stage_message(&self.0.key, message))
+        self.write(LateWriteKind::Message, |machine| machine.stage_message(&self.key, message))
     }
 
     /// Stages an artifact; its room is set aside. It will replace the one that an earlier attempt of this task published
@@ -114,7 +112,7 @@ impl SessionHandle {
     ///
     /// [`SessionError::Revoked`], [`SessionError::TooLarge`], [`SessionError::Full`].
     pub fn publish(&self, artifact: Artifact) -> Result<(), SessionError> {
-        self.write(LateWriteKind::Artifact, |machine| machine.stage_artifact(&self.0.key, artifact))
+        self.write(LateWriteKind::Artifact, |machine| machine.stage_artifact(&self.key, artifact))
     }
 
     /// As [`Session::set`], while the attempt runs.
@@ -139,7 +137,7 @@ impl SessionHandle {
     pub fn erase(&self, key: &str) -> impl Future<Output = Result<bool, SessionError>> + Send + use<> {
         let (handle, key) = (self.clone(), key.to_owned());
         async move {
-            let writer = Writer::Attempt(&handle.0.key);
+            let writer = Writer::Attempt(&handle.key);
             handle.write(LateWriteKind::State, |machine| machine.erase(writer, &key))
         }
     }
@@ -175,12 +173,12 @@ impl SessionHandle {
         let (handle, key) = (self.clone(), Arc::<str>::from(key));
         async move {
             let write = |when, value| handle.set_when(Arc::clone(&key), when, value);
-            handle.0.session.update_by(&key, change, write)
+            handle.session.update_by(&key, change, write)
         }
     }
 
     fn set_when(&self, key: Arc<str>, when: When, value: Value) -> Result<Arc<StateEntry>, SessionError> {
-        let writer = Writer::Attempt(&self.0.key);
+        let writer = Writer::Attempt(&self.key);
         self.write(LateWriteKind::State, |machine| machine.set(writer, key, when, value))
     }
 
@@ -190,9 +188,9 @@ impl SessionHandle {
         kind: LateWriteKind,
         write: impl FnOnce(&mut Machine) -> Result<T, SessionError>,
     ) -> Result<T, SessionError> {
-        let result = write(&mut self.0.session.machine());
+        let result = write(&mut self.session.machine());
         if matches!(result, Err(SessionError::Revoked { .. })) {
-            self.0.late.call(&LateWrite {
+            self.late.call(&LateWrite {
                 session: self.session_id().clone(),
                 task: self.task().clone(),
                 attempt: self.attempt(),
@@ -210,7 +208,7 @@ impl fmt::Debug for SessionHandle {
             .field("session", self.session_id())
             .field("task", self.task())
             .field("attempt", &self.attempt())
-            .field("worker", &self.0.worker)
+            .field("worker", &self.worker)
             .finish_non_exhaustive()
     }
 }
