@@ -23,6 +23,7 @@ use serde_json::Value;
 use convoke_core::{Message, MessageId, SessionId};
 pub(crate) use settle::Settlement;
 pub(crate) use shared::When;
+use state::Current;
 pub(crate) use state::State;
 
 use crate::{
@@ -43,8 +44,7 @@ pub(crate) enum Writer<'a> {
 #[derive(Debug)]
 pub(crate) struct Machine {
     limits: SessionLimits,
-    /// Shared with the snapshots; the next change makes its own copy where one still holds it.
-    state: Arc<State>,
+    state: Current,
     open: OpenAttempts,
     /// The room that the open attempts hold together.
     reserved: SessionUsage,
@@ -54,7 +54,7 @@ impl Machine {
     pub(crate) fn new(id: SessionId, limits: SessionLimits) -> Self {
         Self {
             limits,
-            state: Arc::new(State::new(id)),
+            state: Current::Own(State::new(id)),
             open: OpenAttempts::default(),
             reserved: SessionUsage::default(),
         }
@@ -64,8 +64,9 @@ impl Machine {
         self.limits
     }
 
-    pub(crate) fn state(&self) -> &Arc<State> {
-        &self.state
+    /// What there is now, as a value.
+    pub(crate) fn snapshot(&mut self) -> Arc<State> {
+        self.state.share()
     }
 
     pub(crate) fn activity(&self) -> SessionActivity {
@@ -91,7 +92,7 @@ impl Machine {
 
     /// The state as the next revision, ready to be changed.
     fn commit(&mut self) -> &mut State {
-        let state = Arc::make_mut(&mut self.state);
+        let state = self.state.get_mut();
         state.revision += 1;
         state
     }

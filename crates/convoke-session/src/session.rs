@@ -76,7 +76,7 @@ impl Session {
 
     /// This moment, as a value; in constant time and memory.
     pub fn snapshot(&self) -> SessionSnapshot {
-        SessionSnapshot::new(Arc::clone(self.machine().state()))
+        SessionSnapshot::new(self.machine().snapshot())
     }
 
     /// What goes on in it.

@@ -52,15 +52,16 @@ fn answer(output: &TaskOutput) -> Option<Message> {
 
 impl Machine {
     pub(crate) fn settle(&mut self, key: &AttemptKey, settlement: Settlement) -> Result<(), SettleProblem> {
-        let AttemptKey { task, attempt } = key.clone();
+        let AttemptKey { task, attempt } = key;
+        let attempt = *attempt;
         let status = settlement.report.status;
         let Some(open) = self.open_attempt(key) else {
-            return Err(SettleProblem::Ended { task, attempt });
+            return Err(SettleProblem::Ended { task: task.clone(), attempt });
         };
         let from = open.status();
         // A settlement is an end, so a waiting attempt does not start by one.
         if status.is_active() || !from.can_become(status) {
-            return Err(SettleProblem::Transition { task, attempt, from, to: status });
+            return Err(SettleProblem::Transition { task: task.clone(), attempt, from, to: status });
         }
         if let Phase::Working(working) = &open.phase
             && publishes(status)
@@ -68,8 +69,8 @@ impl Machine {
             self.check_output(key, open.reserved, working, &settlement)?;
         }
         // Removing it revokes its handles.
-        let Some(OpenAttempt { reserved, phase, .. }) = self.open.remove(&task) else {
-            return Err(SettleProblem::Ended { task, attempt });
+        let Some(OpenAttempt { reserved, phase, .. }) = self.open.remove(task) else {
+            return Err(SettleProblem::Ended { task: task.clone(), attempt });
         };
         self.reserved = self.reserved.minus(reserved);
 
@@ -78,7 +79,7 @@ impl Machine {
         let mut staged = 0;
         match phase {
             Phase::Waiting(Waiting { pause: Some(pause), .. }) => {
-                state.tasks.change(&task, |record| *record = TaskRecord { attempt, ..*pause });
+                state.tasks.change(task, |record| *record = TaskRecord { attempt, ..*pause });
                 return Ok(());
             }
             Phase::Waiting(_) => {}
@@ -89,7 +90,7 @@ impl Machine {
                 }
             }
         }
-        state.tasks.change(&task, |record| {
+        state.tasks.change(task, |record| {
             record.status = status;
             record.detached = report.detached;
             record.report = Some(report);
