@@ -39,8 +39,6 @@ pub fn derived_id<P: AsRef<str>>(parts: impl IntoIterator<Item = P>) -> String {
 /// Most ids are shorter, so that the id itself is the one allocation that making it takes.
 const USUAL_BYTES: usize = 64;
 
-const DIGITS: &str = "0123456789";
-
 /// An id in the making.
 struct Derived {
     short: [u8; USUAL_BYTES],
@@ -57,18 +55,18 @@ impl Derived {
     }
 
     fn with(mut self, part: &str) -> Self {
-        self.push("/");
+        self.push_ascii(b'/');
         self.push_escaped(part);
         self
     }
 
     fn with_number(mut self, number: u64) -> Self {
-        self.push("/");
+        self.push_ascii(b'/');
         // Most numbers are a first one, for which the machinery of formatting is much.
-        match usize::try_from(number).ok().and_then(|number| DIGITS.get(number..=number)) {
-            Some(digit) => self.push(digit),
+        match u8::try_from(number) {
+            Ok(digit @ 0..=9) => self.push_ascii(b'0' + digit),
             // Writing to an id cannot fail.
-            None => _ = write!(self, "{number}"),
+            _ => _ = write!(self, "{number}"),
         }
         self
     }
@@ -101,6 +99,16 @@ impl Derived {
             self.long = self.short().to_owned();
         }
         self.long.push_str(text);
+    }
+
+    fn push_ascii(&mut self, byte: u8) {
+        match self.short.get_mut(self.length) {
+            Some(place) if self.long.is_empty() => {
+                *place = byte;
+                self.length += 1;
+            }
+            _ => self.push(char::from(byte).encode_utf8(&mut [0; 4])),
+        }
     }
 
     fn short(&self) -> &str {
