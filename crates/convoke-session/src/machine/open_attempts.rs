@@ -1,5 +1,8 @@
 //! The attempts that have not ended, by task.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use convoke_core::TaskId;

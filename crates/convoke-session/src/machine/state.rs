@@ -1,5 +1,8 @@
 //! What readers see: persistent collections, so that a copy shares all but what changes afterwards.
 
+#[cfg(test)]
+mod tests;
+
 use std::{mem, ops::Deref, sync::Arc};
 
 use imbl::{OrdMap, Vector};
