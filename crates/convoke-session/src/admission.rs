@@ -146,13 +146,15 @@ impl Admission {
     /// # Errors
     ///
     /// [`SettleError`] gives the report back. Nothing was written, and the attempt is still open for another report.
-    pub fn settle(&mut self, mut report: TaskReport) -> Result<Arc<TaskReport>, SettleError> {
-        report.task = self.key.task.clone();
-        report.session = self.session.id().clone();
-        report.attempt = self.key.attempt;
-        report.agent = self.worker.as_ref().and_then(Worker::agent).cloned();
-        report.detached &= self.worker.is_some();
-        let report = Arc::new(report);
+    pub fn settle(&mut self, report: TaskReport) -> Result<Arc<TaskReport>, SettleError> {
+        // Reports are large, so it is moved once, to where it stays; nobody shares it yet.
+        let mut report = Arc::new(report);
+        let stamped = Arc::make_mut(&mut report);
+        stamped.task = self.key.task.clone();
+        stamped.session = self.session.id().clone();
+        stamped.attempt = self.key.attempt;
+        stamped.agent = self.worker.as_ref().and_then(Worker::agent).cloned();
+        stamped.detached &= self.worker.is_some();
 
         let settlement = Settlement::new(Arc::clone(&report));
         let result = self.session.machine().settle(&self.key, settlement);

@@ -43,19 +43,18 @@ impl Attempt {
     pub fn of_request(task: TaskId, request: &TaskRequest) -> Self {
         let mut attempt = Self::coordinated(task, request);
         // The input and the answer come with them.
-        attempt.input.reserve_exact(request.messages.len() + 1 + usize::from(request.resume.is_some()));
+        let messages = request.messages.len() + 1 + usize::from(request.resume.is_some());
+        attempt.input = Vec::with_capacity(messages);
         if !request.input.is_empty() || request.data.is_some() {
             let mut input = Message::user(request.input.clone());
             input.data.clone_from(&request.data);
-            attempt = attempt.with_message(input);
+            attempt.input.push(input);
         }
         attempt.input.extend(request.messages.iter().cloned());
-        match &request.resume {
-            None => attempt,
-            Some(resume) => {
-                attempt.with_message(Message::user(String::new()).with_data(resume.answer.clone()))
-            }
+        if let Some(resume) = &request.resume {
+            attempt.input.push(Message::user(String::new()).with_data(resume.answer.clone()));
         }
+        attempt
     }
 
     /// An attempt at what a request asks for that no agent is to have: it leaves no input message and needs no room
