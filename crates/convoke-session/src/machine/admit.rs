@@ -21,6 +21,13 @@ pub(crate) struct Opened {
     pub(crate) is_reconciled: bool,
 }
 
+/// An attempt that may be opened, with what it takes from the record of its task.
+struct Next {
+    opened: Opened,
+    reserved: SessionUsage,
+    pause: Option<Box<TaskRecord>>,
+}
+
 /// What becomes of a request.
 #[derive(Debug)]
 pub(crate) enum Answer {
@@ -32,7 +39,9 @@ pub(crate) enum Answer {
 impl Machine {
     /// Admits a next attempt by the rules that hold without a word of the caller.
     pub(crate) fn admit(&mut self, attempt: Attempt) -> Result<Opened, AdmissionError> {
-        self.open(attempt, IfCompleted::Refuse, None)
+        let record = self.state.tasks.get(&attempt.task);
+        let next = self.next(&attempt, record, IfCompleted::Refuse, None)?;
+        Ok(self.open(attempt, next))
     }
 
     pub(crate) fn admit_with(
@@ -52,40 +61,48 @@ impl Machine {
                 _ => Err(AdmissionError::OtherRequest { attempt: report.attempt, task: attempt.task }),
             };
         }
-        let late = late.filter(|_| record.is_some_and(|record| record.is_late()));
-        match late {
-            Some(Reconcile::AcceptLate) => {
-                Ok(Answer::Accepted(self.reconcile(&attempt.task, Reconcile::AcceptLate)?))
-            }
-            _ => self.open(attempt, if_completed, late).map(Answer::Opened),
+        let late = late.filter(|_| record.is_some_and(TaskRecord::is_late));
+        if late == Some(Reconcile::AcceptLate) {
+            return Ok(Answer::Accepted(self.reconcile(&attempt.task, Reconcile::AcceptLate)?));
         }
+        let next = self.next(&attempt, record, if_completed, late)?;
+        Ok(Answer::Opened(self.open(attempt, next)))
     }
 
-    /// Checks everything, the decision about late work included, and opens the next attempt in one commit.
-    fn open(
-        &mut self,
-        attempt: Attempt,
+    /// Checks everything, the decision about late work included.
+    fn next(
+        &self,
+        attempt: &Attempt,
+        record: Option<&TaskRecord>,
         if_completed: IfCompleted,
         late: Option<Reconcile>,
-    ) -> Result<Opened, AdmissionError> {
-        let Attempt { task, input, resume, author, digest } = attempt;
-        let record = self.state.tasks.get(&task);
-        check_standing(&task, record, if_completed, late)?;
-        check_resume(&task, record, resume.as_ref())?;
+    ) -> Result<Next, AdmissionError> {
+        let Attempt { task, input, resume, .. } = attempt;
+        check_standing(task, record, if_completed, late)?;
+        check_resume(task, record, resume.as_ref())?;
         let reserved = self
-            .check_input(&input)
+            .check_input(input)
             .map_err(|problem| AdmissionError::Input { task: task.clone(), problem })?;
 
-        let number = record.map_or(1, |record| record.attempt + 1);
-        let previous = record.and_then(|record| record.report.clone());
-        let pause = record.filter(|record| record.status.is_paused()).cloned().map(Box::new);
-        let required_agent = resume.and(pause.as_ref()).and_then(|pause| pause.agent.clone());
+        let pause = record.filter(|record| record.status.is_paused());
+        let opened = Opened {
+            attempt: record.map_or(1, |record| record.attempt + 1),
+            previous: record.and_then(|record| record.report.clone()),
+            required_agent: resume.as_ref().and(pause).and_then(|pause| pause.agent.clone()),
+            is_reconciled: late.is_some(),
+        };
+        Ok(Next { opened, reserved, pause: pause.cloned().map(Box::new) })
+    }
 
+    /// Opens it in one commit.
+    fn open(&mut self, attempt: Attempt, next: Next) -> Opened {
+        let Attempt { task, input, author, digest, .. } = attempt;
+        let Next { opened, reserved, pause } = next;
         let submitted = TaskRecord {
             status: TaskStatus::Submitted,
-            attempt: number,
+            attempt: opened.attempt,
             agent: None,
-            report: previous.clone(),
+            report: opened.previous.clone(),
             detached: false,
             digest,
             late: None,
@@ -95,8 +112,8 @@ impl Machine {
         self.commit().tasks.put(task.clone(), submitted);
         self.reserved = self.reserved.plus(reserved);
         let phase = Phase::Waiting(Waiting { author, input, pause });
-        self.open.insert(task, OpenAttempt { attempt: number, reserved, phase });
-        Ok(Opened { attempt: number, previous, required_agent, is_reconciled: late.is_some() })
+        self.open.insert(task, OpenAttempt { attempt: opened.attempt, reserved, phase });
+        opened
     }
 
     /// The room that the input needs, so that the start cannot fail for lack of it.
@@ -142,17 +159,18 @@ fn check_resume(
     record: Option<&TaskRecord>,
     resume: Option<&Resume>,
 ) -> Result<(), AdmissionError> {
-    let task = task.clone();
     match (record.filter(|record| record.status.is_paused()), resume) {
         (None, Some(_)) => {
-            Err(AdmissionError::NotPaused { task, status: record.map(|record| record.status) })
+            Err(AdmissionError::NotPaused { task: task.clone(), status: record.map(|record| record.status) })
         }
         (Some(pause), None) if pause.resume_token().is_some() => {
-            Err(AdmissionError::TokenMissing { task, attempt: paused_in(pause) })
+            Err(AdmissionError::TokenMissing { task: task.clone(), attempt: paused_in(pause) })
         }
         (_, None) => Ok(()),
         (Some(pause), Some(resume)) if is_answer(&resume.token, pause) => Ok(()),
-        (Some(pause), Some(_)) => Err(AdmissionError::TokenMismatch { task, attempt: paused_in(pause) }),
+        (Some(pause), Some(_)) => {
+            Err(AdmissionError::TokenMismatch { task: task.clone(), attempt: paused_in(pause) })
+        }
     }
 }
 

@@ -159,12 +159,10 @@ pub(super) fn publish(
         let id = staged_message_id(task, *attempt, staged + index);
         state.push_message(id, author.clone(), message);
     }
-    for artifact in working.artifacts.into_iter().chain(settlement.artifacts) {
-        state.put_artifact(SessionArtifact {
-            task: task.clone(),
-            attempt: *attempt,
-            agent: working.worker.agent().cloned(),
-            artifact,
-        });
-    }
+    let mut put = |artifact| {
+        let (task, agent) = (task.clone(), working.worker.agent().cloned());
+        state.put_artifact(SessionArtifact { task, attempt: *attempt, agent, artifact });
+    };
+    working.artifacts.into_iter().for_each(&mut put);
+    settlement.artifacts.into_iter().for_each(put);
 }

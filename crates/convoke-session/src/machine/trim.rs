@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use convoke_core::{CallId, Message};
 
-use super::Machine;
+use super::{Machine, open::OpenAttempt};
 use crate::SessionMessage;
 
 impl Machine {
@@ -15,7 +15,7 @@ impl Machine {
         let is_kept = {
             let newest = self.state.messages.iter().skip(candidates).map(|message| &message.message);
             let calls: BTreeSet<CallId> = newest
-                .chain(self.open.values().flat_map(|open| open.messages()))
+                .chain(self.open.values().flat_map(OpenAttempt::messages))
                 .chain(self.late_messages())
                 .filter_map(|message| message.call.clone())
                 .collect();

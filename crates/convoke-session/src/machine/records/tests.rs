@@ -57,7 +57,9 @@ fn check(records: &Records, model: &Model) -> Result<(), TestCaseError> {
         prop_assert_eq!(records.get(&task(number)), model.get(&task(number)));
     }
     let mut activity = SessionActivity::default();
-    model.values().for_each(|record| activity.add(record));
+    for record in model.values() {
+        activity.add(record);
+    }
     prop_assert_eq!(records.activity(), activity);
     Ok(())
 }
