@@ -1,5 +1,11 @@
 //! Admission and settlement: the session as it ships, tried in many interleavings.
 
+#![expect(
+    dead_code,
+    unused_imports,
+    reason = "the modules are those of a library, whose own tests have another harness"
+)]
+
 extern crate convoke_models as parking_lot;
 
 mod models;

@@ -1,28 +1,16 @@
-//! The driver of one attempt: admission, dispatch, work, settlement.
+//! The driver of one attempt: admission, dispatch, settlement. The work in between is in `work`.
 
-use std::{mem, sync::Arc};
+use std::sync::Arc;
 
-use tokio::{
-    sync::oneshot,
-    time::{Instant, sleep},
-};
-use tracing::{Instrument as _, field::display};
-
-use convoke_core::{ErrorCode, Lineage, Scope, TaskError, TaskReport, TaskStatus, Timing};
+use convoke_core::{ErrorCode, TaskError, TaskReport, TaskStatus};
 use convoke_observability::panic_detail;
-use convoke_registry::{
-    CoordinationBody, CoordinationCheck, Lease, LeaseMark, RunningTask, SlotRequest, TaskDriver, TeamError,
-    TeamHandle,
-};
-use convoke_session::{Admission, Admitted, LateWriteHook, Session};
+use convoke_registry::{CoordinationBody, CoordinationCheck, Lease, Refusal, SlotRequest, TaskDriver};
+use convoke_session::{Admission, Admitted};
 
 use crate::{
-    TeamEventKind,
-    caller::TaskSpan,
-    ending::Ending,
-    execution::{AfterAbandonment, Execution, Work, WorkEnd, end_nested, end_of_detached},
-    outcome::{Conclusion, Worker},
-    prepared::Prepared,
+    execution::Work,
+    outcome::Conclusion,
+    prepared::{Answer, Prepared},
 };
 
 /// What is to be done.
@@ -35,11 +23,7 @@ pub(crate) enum Job {
 
 impl Prepared {
     /// Runs one attempt to its report: admission, dispatch, work, settlement. `driver` shows how far it is.
-    pub(crate) async fn run(
-        mut self: Box<Self>,
-        job: Job,
-        driver: Option<&mut TaskDriver>,
-    ) -> Result<TaskReport, TeamError> {
+    pub(crate) async fn run(mut self: Box<Self>, job: Job, driver: Option<&mut TaskDriver>) -> Answer {
         if let Some(error) = self.defect() {
             return self.refuse(error);
         }
@@ -52,30 +36,31 @@ impl Prepared {
         };
         match self.admit() {
             Ok(Admitted::Attempt(admission)) => self.dispatch(admission, body, driver).await,
-            Ok(Admitted::Recorded(report)) => self.recorded(&report, false),
-            Ok(Admitted::Accepted(report)) => self.recorded(&report, true),
+            Ok(Admitted::Recorded(report)) => self.recorded(report, false),
+            Ok(Admitted::Accepted(report)) => self.recorded(report, true),
             Err(error) => self.refuse(error),
         }
     }
 
     /// Runs one attempt whose lease and slot are granted already: admission, work, settlement.
-    pub(crate) async fn run_granted(mut self: Box<Self>, lease: Lease) -> Result<TaskReport, TeamError> {
+    pub(crate) async fn run_granted(mut self: Box<Self>, lease: Lease) -> Answer {
         match self.admit() {
             // The pause that it answers came after it had asked for an agent, and was another agent's.
             Ok(Admitted::Attempt(admission))
                 if admission.required_agent().is_some_and(|agent| agent != *lease.agent()) =>
             {
                 drop(lease);
-                self.dispatch(admission, None, None).await
+                // Boxed, since it is rare, and would make the future of each task of a batch larger.
+                Box::pin(self.dispatch(admission, None, None)).await
             }
             Ok(Admitted::Attempt(admission)) => self.work(admission, Work::Agent(lease), None).await,
             Ok(Admitted::Recorded(report)) => {
                 drop(lease);
-                self.recorded(&report, false)
+                self.recorded(report, false)
             }
             Ok(Admitted::Accepted(report)) => {
                 drop(lease);
-                self.recorded(&report, true)
+                self.recorded(report, true)
             }
             Err(error) => {
                 drop(lease);
@@ -90,217 +75,52 @@ impl Prepared {
         admission: Admission,
         body: Option<CoordinationBody>,
         driver: Option<&mut TaskDriver>,
-    ) -> Result<TaskReport, TeamError> {
+    ) -> Answer {
         if let Some(cause) = self.is_stopped() {
             return self.settle(admission, Conclusion::of_stop(cause, "before it was dispatched"));
         }
         if let Some(error) = self.untold() {
             return self.settle(admission, Conclusion::of_error(error));
         }
-        let granted = {
-            let paused_at = admission.required_agent();
-            let granted = async {
-                let slots = &self.shared.slots;
-                Ok(match body {
-                    None => Work::Agent(slots.acquire(self.wanted(paused_at.as_ref())).await?),
-                    Some(body) => {
-                        let slot = SlotRequest::new(&self.subject.task).awaited_in(self.origin.awaited_in);
-                        Work::Body(slots.acquire_slot(slot).await?, Some(body))
-                    }
-                })
-            };
-            tokio::select! {
-                biased;
-                cause = self.stopped() => Err(Conclusion::of_stop(cause, "while it waited for an agent")),
-                granted = granted => granted.map_err(|refusal: convoke_registry::Refusal| {
-                    Conclusion::of_error(refusal.into())
-                }),
-            }
-        };
-        match granted {
+        match self.granted(&admission, body).await {
             Ok(work) => self.work(admission, work, driver).await,
-            Err(conclusion) => self.settle(admission, conclusion),
+            Err(error) => self.settle(admission, Conclusion::of_error(error)),
         }
     }
 
-    async fn work(
-        mut self: Box<Self>,
-        mut admission: Admission,
-        work: Work,
-        mut driver: Option<&mut TaskDriver>,
-    ) -> Result<TaskReport, TeamError> {
-        // The grant may have crossed a stop: then nothing was started, and the capacity goes back at once.
-        if let Some(cause) = self.is_stopped() {
-            drop(work);
-            return self.settle(admission, Conclusion::of_stop(cause, "before it was started"));
-        }
-        if let Some(agent) = work.agent() {
-            self.subject.span.record("agent", display(agent));
-            self.subject.agent = Some(agent.clone());
-        }
-        self.tell(TeamEventKind::Selected, TaskStatus::Submitted, None);
-        // Before the start, which would use up the pause that a request answers.
-        if let Some(error) = self.untold() {
-            drop(work);
-            return self.settle(admission, Conclusion::of_error(error));
-        }
-        let late = self.late_writes(admission.session());
-        let handle = match work.agent() {
-            Some(agent) => admission.start(agent, late),
-            None => admission.start_coordinated(late),
-        };
-        if let Some(driver) = &driver {
-            driver.set_status(TaskStatus::Working);
-        }
-        self.tell(TeamEventKind::Started, TaskStatus::Working, None);
-        if let Some(error) = self.untold() {
-            drop(work);
-            return self.settle(admission, Conclusion::of_error(error));
-        }
-        let began = Instant::now();
-        let mark = work.mark();
-        let scope = self.scope(&mark);
-        let (end, ended) = oneshot::channel();
-        let (settled_sender, settled) = oneshot::channel();
-        let ending = Arc::new(Ending::default());
-        // The executor gets the request itself; what is left of it here are the host's own notes.
-        let request = mem::take(&mut self.request);
-        self.request.metadata.clone_from(&request.metadata);
-        let execution = Box::new(Execution {
-            work: Some(work),
-            request,
-            handle,
-            team: TeamHandle::new(&self.shared).for_task(scope.clone()),
-            scope: scope.clone(),
-            previous: admission.previous(),
-            progress: driver.as_mut().and_then(|driver| driver.progress()),
-            end,
-            after: AfterAbandonment {
-                shared: Arc::clone(&self.shared),
-                ending: Arc::clone(&ending),
-                settled,
-                session: admission.session().clone(),
-                subject: self.subject.clone(),
-                began,
-                late: None,
-                started: self.origin.started,
-            },
-        });
-        let span = self.subject.span.clone();
-        drop(tokio::spawn(execution.run().instrument(span)));
-        let Concluded { conclusion, at, is_detached } = self.conclude(&scope, &ending, ended, &mark).await;
-        // Also where the work goes on, detached.
-        end_nested(&scope, &self.shared);
-
-        let mut report = self.report(conclusion);
-        report.timing = Timing::new(began - self.origin.started, at.saturating_duration_since(began));
-        report.detached = is_detached;
-        let (shared, session, subject) =
-            (Arc::clone(&self.shared), admission.session().clone(), self.subject.clone());
-        let started = self.origin.started;
-        let finished = self.commit(admission, report);
-        // Only now may the end of detached work be told: events keep their order, and the record knows that it is detached.
-        // Where the work is gone already, because the tokio runtime ends, nobody else will tell.
-        if is_detached && settled_sender.send(()).is_err() {
-            end_of_detached(&shared, &session, &subject, started, None);
-        }
-        finished
-    }
-
-    /// What the work inherits, and hands down.
-    fn scope(&mut self, mark: &LeaseMark) -> Scope {
-        let Self { subject, shared, .. } = &*self;
-        let mut entry = Lineage::new(subject.session.clone(), subject.task.clone(), subject.attempt);
-        entry.agent.clone_from(&subject.agent);
-        let parent = self.origin.caller.scope().map_or_else(Scope::root, Scope::child);
-        let running = RunningTask::new(&shared.slots, mark);
-        let scope = parent
-            .of(entry)
-            // Its own, signalled by the driver alone: a stop is told only once its cause is known.
-            .with_cancellation(tokio_util::sync::CancellationToken::new())
-            .with_deadline(self.deadline)
-            .with_trace_id(subject.trace_id.clone())
-            .with_extension(running)
-            .with_budget(self.budget.take());
-        if self.subject.span.is_none() {
-            scope
-        } else {
-            scope.with_extension(TaskSpan(self.subject.span.clone()))
-        }
-    }
-
-    /// Waits for the end of the work: its own, or that of the grace after a stop.
-    async fn conclude(
+    /// Waits for what the work needs, or for a stop.
+    async fn granted(
         &self,
-        scope: &Scope,
-        ending: &Ending,
-        mut ended: oneshot::Receiver<WorkEnd>,
-        mark: &LeaseMark,
-    ) -> Concluded {
-        let worker = Worker(self.subject.agent.as_ref());
-        let cause = tokio::select! {
-            biased;
-            end = &mut ended => return concluded(worker, end.ok()),
-            cause = self.stopped() => cause,
-        };
-        ending.stop(cause);
-        scope.cancellation().cancel();
-        let in_time = tokio::select! {
-            biased;
-            end = &mut ended => Some(end),
-            () = sleep(self.shared.grace) => None,
-        };
-        match in_time {
-            Some(end) => concluded(worker, end.ok()),
-            None if ending.give_up() => {
-                mark.detach();
-                if let Some(running) = RunningTask::of(scope, &self.shared.slots) {
-                    running.give_up();
+        admission: &Admission,
+        body: Option<CoordinationBody>,
+    ) -> Result<Work, TaskError> {
+        let paused_at = admission.required_agent();
+        let granted = async {
+            let slots = &self.shared.slots;
+            Ok::<_, Refusal>(match body {
+                None => Work::Agent(slots.acquire(self.wanted(paused_at.as_ref())).await?),
+                Some(body) => {
+                    let slot = SlotRequest::new(&self.subject.task).awaited_in(self.origin.awaited_in);
+                    Work::Body(slots.acquire_slot(slot).await?, Some(body))
                 }
-                let under_way = self.under_way.clone();
-                self.shared.detached.add(self.subject.clone(), mark.clone(), self.origin.started, under_way);
-                let doing = "while it was worked on, and the work goes on, detached";
-                Concluded {
-                    conclusion: Conclusion::of_stop(cause, doing),
-                    at: Instant::now(),
-                    is_detached: true,
-                }
-            }
-            // It ended at the last moment, and is about to say how.
-            None => concluded(worker, ended.await.ok()),
+            })
+        };
+        tokio::select! {
+            biased;
+            // First, since most need not wait; a stop that it crosses is seen before anything is started.
+            granted = granted => granted.map_err(TaskError::from),
+            cause = self.stopped() => Err(cause.error("while it waited for an agent")),
         }
     }
 
-    fn late_writes(&self, session: &Session) -> LateWriteHook {
-        if !self.shared.telemetry.is_on() {
-            return LateWriteHook::none();
-        }
-        let (shared, subject, started) =
-            (Arc::clone(&self.shared), self.subject.clone(), self.origin.started);
-        let session = session.clone();
-        LateWriteHook::new(move |write| {
-            let Some(status) = session.snapshot().task(&write.task).map(|record| record.status) else {
-                return;
-            };
-            shared.telemetry.tell(TeamEventKind::LateWriteRefused, &subject, status, None, started.elapsed());
-        })
-    }
-
-    fn settle(
-        mut self: Box<Self>,
-        admission: Admission,
-        conclusion: Conclusion,
-    ) -> Result<TaskReport, TeamError> {
-        let report = self.report(conclusion);
+    pub(crate) fn settle(mut self: Box<Self>, admission: Admission, conclusion: Conclusion) -> Answer {
+        let timing = self.waited();
+        let report = self.report(conclusion, timing);
         self.commit(admission, report)
     }
 
     /// The one commit of the attempt. What the session refuses is reported as failed, with the output kept in the report.
-    fn commit(
-        self: Box<Self>,
-        mut admission: Admission,
-        report: TaskReport,
-    ) -> Result<TaskReport, TeamError> {
+    pub(crate) fn commit(self: Box<Self>, mut admission: Admission, report: TaskReport) -> Answer {
         let settled = admission.settle(report).or_else(|refused| {
             let error = refused.to_task_error();
             let mut failed = refused.into_report();
@@ -310,9 +130,9 @@ impl Prepared {
             admission.settle(failed)
         });
         match settled {
-            Ok(report) => self.finish(Arc::unwrap_or_clone(report)),
+            Ok(report) => self.finish(report),
             // The session refuses a failed report only where the attempt is not its task's latest, which this one is.
-            Err(refused) => self.finish(refused.into_report()),
+            Err(refused) => self.finish(Arc::new(refused.into_report())),
         }
     }
 }
@@ -326,21 +146,4 @@ fn passes(check: CoordinationCheck) -> Result<(), TaskError> {
             None => error,
         })
     })
-}
-
-/// How the work of an attempt ended for its caller.
-struct Concluded {
-    conclusion: Conclusion,
-    at: Instant,
-    is_detached: bool,
-}
-
-/// What the work said; nothing where its task was dropped, which is where the tokio runtime ends.
-fn concluded(worker: Worker<'_>, end: Option<WorkEnd>) -> Concluded {
-    let Some(WorkEnd { said, asked_to_stop, at }) = end else {
-        let text = "the tokio runtime dropped the work; keep it alive until its tasks have ended";
-        let conclusion = Conclusion::of_error(TaskError::new(ErrorCode::ExecutionFailed, text));
-        return Concluded { conclusion, at: Instant::now(), is_detached: false };
-    };
-    Concluded { conclusion: Conclusion::of_work(worker, said, asked_to_stop), at, is_detached: false }
 }

@@ -1,6 +1,6 @@
 //! The task on which an executor runs, from its call to the moment at which it has really ended.
 
-use std::{mem, panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
 use tokio::{sync::oneshot, time::Instant};
@@ -59,13 +59,13 @@ impl Work {
 pub(crate) struct Execution {
     /// Until the work has ended.
     pub(crate) work: Option<Work>,
-    pub(crate) request: TaskRequest,
+    /// Until the executor has it.
+    pub(crate) request: Option<TaskRequest>,
     pub(crate) handle: SessionHandle,
     pub(crate) team: TeamHandle,
     pub(crate) scope: Scope,
     pub(crate) previous: Option<Arc<TaskReport>>,
     pub(crate) progress: Option<ProgressSender>,
-    pub(crate) end: oneshot::Sender<WorkEnd>,
     /// The last field, so that it is dropped last: the capacity is free when the end is told.
     pub(crate) after: AfterAbandonment,
 }
@@ -75,13 +75,13 @@ pub(crate) struct Execution {
 pub(crate) struct AfterAbandonment {
     pub(crate) shared: Arc<Shared>,
     pub(crate) ending: Arc<Ending>,
-    /// Resolves once the driver has settled the attempt, or is gone.
-    pub(crate) settled: oneshot::Receiver<()>,
+    /// Takes the end, until it is told. The driver hears of it for as long as the attempt is not settled.
+    pub(crate) end: Option<oneshot::Sender<WorkEnd>>,
     pub(crate) session: Session,
     pub(crate) subject: Subject,
     pub(crate) began: Instant,
-    /// How it ended after all.
-    pub(crate) late: Option<TaskReport>,
+    /// How it ended after all. Boxed, since few have it and all are allocated with room for it.
+    pub(crate) late: Option<Box<TaskReport>>,
     pub(crate) started: Instant,
 }
 
@@ -98,13 +98,17 @@ impl Execution {
         drop_isolated(self.work.take());
         match decided {
             End::Ended(asked_to_stop) => {
-                // Fails where the driver is gone, which is where the tokio runtime ends.
-                let _ = self.end.send(WorkEnd { said, asked_to_stop, at });
+                if let Some(end) = self.after.end.take() {
+                    // Fails where the driver is gone, which is where the tokio runtime ends.
+                    let _ = end.send(WorkEnd { said, asked_to_stop, at });
+                }
             }
             End::Abandoned => {
-                self.after.late = self.after.late_report(said);
-                // Either way there is nothing more to wait for.
-                let _ = (&mut self.after.settled).await;
+                self.after.late = self.after.late_report(said).map(Box::new);
+                // Until the driver has settled the attempt, or is gone.
+                if let Some(end) = &mut self.after.end {
+                    end.closed().await;
+                }
             }
         }
     }
@@ -129,7 +133,7 @@ impl Execution {
                     .with_team(team)
                     .with_previous(previous)
                     .with_progress(self.progress.take());
-                let work = lease.executor().execute(mem::take(&mut self.request), ctx);
+                let work = lease.executor().execute(self.request.take().unwrap_or_default(), ctx);
                 let said = if lease.capabilities().abort_on_cancel {
                     // Its future is dropped at its first yield after the signal.
                     tokio::select! {
@@ -182,10 +186,11 @@ impl Drop for AfterAbandonment {
     fn drop(&mut self) {
         // Where the tokio runtime ends before the work, this is its end, unless the driver gave up before.
         self.ending.end();
-        // Closed before the record is looked at: whoever comes second, this or the commit, sees what the other did.
-        self.settled.close();
+        // Gone before the record is looked at: whoever comes second, this or the commit, sees what the other did.
+        self.end = None;
         if self.ending.is_abandoned() {
-            end_of_detached(&self.shared, &self.session, &self.subject, self.started, self.late.take());
+            let late = self.late.take().map(|report| *report);
+            end_of_detached(&self.shared, &self.session, &self.subject, self.started, late);
         }
     }
 }

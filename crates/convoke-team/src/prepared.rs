@@ -2,6 +2,7 @@
 
 use std::{mem, sync::Arc, time::Duration};
 
+use futures_util::future::OptionFuture;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 use tracing::{
@@ -22,6 +23,10 @@ use crate::{
 
 /// Thirty years: tokio's timers go little further.
 const FARTHEST: Duration = Duration::from_hours(24 * 365 * 30);
+
+/// What an attempt gives: the report that its record has too. Whoever passes it on takes it out as late as may be, when
+/// the session of an unnamed run is gone and nothing is copied.
+pub(crate) type Answer = Result<Arc<TaskReport>, TeamError>;
 
 /// Where a request comes from.
 pub(crate) struct Origin {
@@ -85,7 +90,13 @@ impl Drop for Prepared {
             self.subject.span.record("status", display(TaskStatus::Failed));
             self.tell(TeamEventKind::Failed, TaskStatus::Failed, Some(&error));
         }
-        self.shared.sessions.end_if_over(&self.subject.session);
+        // As a rule the session of an unnamed run is over now; that of the task that asks is not.
+        let is_own = self.lifetime == Lifetime::OfItsWork && !self.origin.caller.is_task();
+        if is_own {
+            self.shared.sessions.end_own_if_over(&self.subject.session);
+        } else {
+            self.shared.sessions.end_if_over(&self.subject.session);
+        }
     }
 }
 
@@ -164,24 +175,23 @@ impl Prepared {
 
     /// Resolves when the attempt is to stop; cancellation comes first where both hold.
     pub(crate) async fn stopped(&self) -> StopCause {
-        let token = async {
-            match &self.cancellation {
-                Some(token) => token.cancelled().await,
-                None => std::future::pending().await,
-            }
-        };
-        let deadline = async {
-            match self.deadline {
-                Some(deadline) => sleep_until(deadline).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            () = self.origin.stop.cancelled() => StopCause::Cancelled,
-            () = token => StopCause::Cancelled,
-            () = deadline => StopCause::Deadline,
+        let stop = self.origin.stop.cancelled();
+        if self.cancellation.is_none() && self.deadline.is_none() {
+            stop.await;
+            return StopCause::Cancelled;
         }
+        // Boxed, so that what has neither carries no room for them from step to step.
+        Box::pin(async {
+            let token = OptionFuture::from(self.cancellation.as_ref().map(CancellationToken::cancelled));
+            let deadline = OptionFuture::from(self.deadline.map(sleep_until));
+            tokio::select! {
+                biased;
+                () = stop => StopCause::Cancelled,
+                Some(()) = token => StopCause::Cancelled,
+                Some(()) = deadline => StopCause::Deadline,
+            }
+        })
+        .await
     }
 
     /// Whether the attempt is to stop, now.
@@ -231,32 +241,34 @@ impl Prepared {
     }
 
     /// Answers with the report of a task that is over; `accepted` where it came late, and is the result from now on.
-    pub(crate) fn recorded(
-        mut self: Box<Self>,
-        report: &TaskReport,
-        accepted: bool,
-    ) -> Result<TaskReport, TeamError> {
+    pub(crate) fn recorded(mut self: Box<Self>, report: Arc<TaskReport>, accepted: bool) -> Answer {
         self.has_ended = true;
         if accepted {
             self.subject.attempt = report.attempt;
             self.subject.agent.clone_from(&report.agent);
             self.tell(TeamEventKind::Reconciled, report.status, report.error.as_ref());
         }
-        self.answer(report.clone())
+        self.answer(report)
     }
 
     /// Reports what never was admitted; no record changes.
-    pub(crate) fn refuse(self: Box<Self>, error: TaskError) -> Result<TaskReport, TeamError> {
+    pub(crate) fn refuse(self: Box<Self>, error: TaskError) -> Answer {
         self.refuse_as(Conclusion::of_refusal(error))
     }
 
     /// Reports an end before admission; no record changes.
-    pub(crate) fn refuse_as(mut self: Box<Self>, conclusion: Conclusion) -> Result<TaskReport, TeamError> {
-        let report = self.report(conclusion);
-        self.finish(report)
+    pub(crate) fn refuse_as(mut self: Box<Self>, conclusion: Conclusion) -> Answer {
+        let timing = self.waited();
+        let report = self.report(conclusion, timing);
+        self.finish(Arc::new(report))
     }
 
-    pub(crate) fn report(&mut self, conclusion: Conclusion) -> TaskReport {
+    /// The timing of what ends now, and never was worked on.
+    pub(crate) fn waited(&self) -> Timing {
+        Timing::new(self.origin.started.elapsed(), Duration::ZERO)
+    }
+
+    pub(crate) fn report(&mut self, conclusion: Conclusion, timing: Timing) -> TaskReport {
         let Conclusion { status, output, pause, error } = conclusion;
         let mut report = TaskReport::new(self.subject.task.clone(), self.subject.session.clone(), status);
         report.agent.clone_from(&self.subject.agent);
@@ -264,7 +276,7 @@ impl Prepared {
         report.output = output;
         report.pause = pause;
         report.error = error;
-        report.timing = Timing::new(self.origin.started.elapsed(), Duration::ZERO);
+        report.timing = timing;
         report.metadata = mem::take(&mut self.request.metadata);
         report.telemetry_errors = self.telemetry_errors;
         report
@@ -280,18 +292,20 @@ impl Prepared {
     }
 
     /// The terminal event, and the answer.
-    pub(crate) fn finish(mut self: Box<Self>, mut report: TaskReport) -> Result<TaskReport, TeamError> {
+    pub(crate) fn finish(mut self: Box<Self>, mut report: Arc<TaskReport>) -> Answer {
         self.subject.span.record("status", display(report.status));
         self.has_ended = true;
         self.tell(TeamEventKind::of_end(report.status), report.status, report.error.as_ref());
-        report.telemetry_errors = self.telemetry_errors;
+        if report.telemetry_errors != self.telemetry_errors {
+            Arc::make_mut(&mut report).telemetry_errors = self.telemetry_errors;
+        }
         self.answer(report)
     }
 
-    fn answer(&self, report: TaskReport) -> Result<TaskReport, TeamError> {
+    fn answer(&self, report: Arc<TaskReport>) -> Answer {
         let propagate = self.shared.telemetry_failures == TelemetryFailures::Propagate;
         if propagate && self.telemetry_errors > 0 {
-            return Err(TeamError::Telemetry { report: Box::new(report) });
+            return Err(TeamError::Telemetry { report: Box::new(Arc::unwrap_or_clone(report)) });
         }
         Ok(report)
     }
@@ -318,8 +332,8 @@ fn deadline(
     let timeout = request.timeout.and_then(|timeout| started.checked_add(timeout));
     let inherited = caller.deadline(started, shared.grace);
     // What is further away than a timer can say is as good as no deadline.
-    let farthest = started.checked_add(FARTHEST);
-    let is_near = |deadline: &Instant| farthest.is_none_or(|farthest| *deadline < farthest);
+    let is_near =
+        |deadline: &Instant| started.checked_add(FARTHEST).is_none_or(|farthest| *deadline < farthest);
     let explicit = [timeout, options.deadline, inherited].into_iter().flatten().min().filter(is_near);
     // A timeout beyond what the clock can say is none, and was said all the same.
     let is_said = request.timeout.is_some() || options.deadline.is_some();

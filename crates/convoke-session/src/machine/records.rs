@@ -51,7 +51,7 @@ impl Records {
     }
 
     /// Keeps a record, in place of what its task had.
-    pub(in crate::machine) fn put(&mut self, task: TaskId, record: TaskRecord) {
+    pub(super) fn put(&mut self, task: TaskId, record: TaskRecord) {
         self.activity.add(&record);
         match &mut self.kept {
             Kept::One(one @ None) => *one = Some((task, record)),
@@ -71,7 +71,7 @@ impl Records {
     }
 
     /// Changes a record in its place, unless a snapshot still has it; nothing where there is none.
-    pub(in crate::machine) fn change(&mut self, task: &TaskId, change: impl FnOnce(&mut TaskRecord)) {
+    pub(super) fn change(&mut self, task: &TaskId, change: impl FnOnce(&mut TaskRecord)) {
         let record = match &mut self.kept {
             Kept::One(one) => one.as_mut().filter(|(kept, _)| kept == task).map(|(_, record)| record),
             Kept::Many(many) => many.get_mut(task).map(Arc::make_mut),
