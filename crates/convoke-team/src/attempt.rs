@@ -3,9 +3,10 @@
 use std::{mem, sync::Arc};
 
 use tokio::{
-    sync::oneshot,
+    sync::oneshot::{self, error::TryRecvError},
     time::{Instant, sleep},
 };
+use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, field::display};
 
 use convoke_core::{ErrorCode, Lineage, Scope, TaskError, TaskReport, TaskStatus, Timing};
@@ -110,10 +111,11 @@ impl Prepared {
             };
             tokio::select! {
                 biased;
-                cause = self.stopped() => Err(Conclusion::of_stop(cause, "while it waited for an agent")),
+                // First, since most need not wait; a stop that it crosses is seen before anything is started.
                 granted = granted => granted.map_err(|refusal: convoke_registry::Refusal| {
                     Conclusion::of_error(refusal.into())
                 }),
+                cause = self.stopped() => Err(Conclusion::of_stop(cause, "while it waited for an agent")),
             }
         };
         match granted {
@@ -159,8 +161,7 @@ impl Prepared {
         let began = Instant::now();
         let mark = work.mark();
         let scope = self.scope(&mark);
-        let (end, ended) = oneshot::channel();
-        let (settled_sender, settled) = oneshot::channel();
+        let (end, mut ended) = oneshot::channel();
         let ending = Arc::new(Ending::default());
         // The executor gets the request itself; what is left of it here are the host's own notes.
         let request = mem::take(&mut self.request);
@@ -173,11 +174,10 @@ impl Prepared {
             scope: scope.clone(),
             previous: admission.previous(),
             progress: driver.as_mut().and_then(|driver| driver.progress()),
-            end,
             after: AfterAbandonment {
                 shared: Arc::clone(&self.shared),
                 ending: Arc::clone(&ending),
-                settled,
+                end: Some(end),
                 session: admission.session().clone(),
                 subject: self.subject.clone(),
                 began,
@@ -188,7 +188,8 @@ impl Prepared {
         });
         let span = self.subject.span.clone();
         drop(tokio::spawn(execution.run().instrument(span)));
-        let Concluded { conclusion, at, is_detached } = self.conclude(&scope, &ending, ended, &mark).await;
+        let Concluded { conclusion, at, is_detached } =
+            self.conclude(&scope, &ending, &mut ended, &mark).await;
         // Whatever it still asks for is refused, and what it has asked for is stopped, before anybody hears of its end.
         if let Some(running) = RunningTask::of(&scope, &self.shared.slots) {
             running.end();
@@ -198,13 +199,16 @@ impl Prepared {
         let mut report = self.report(conclusion);
         report.timing = Timing::new(began - self.origin.started, at.saturating_duration_since(began));
         report.detached = is_detached;
+        if !is_detached {
+            return self.commit(admission, report);
+        }
         let (shared, session, subject) =
             (Arc::clone(&self.shared), admission.session().clone(), self.subject.clone());
         let started = self.origin.started;
         let finished = self.commit(admission, report);
         // Only now may the end of detached work be told: events keep their order, and the record knows that it is detached.
         // Where the work is gone already, because the tokio runtime ends, nobody else will tell.
-        if is_detached && settled_sender.send(()).is_err() {
+        if matches!(ended.try_recv(), Err(TryRecvError::Closed)) {
             end_of_detached(&shared, &session, &subject, started, None);
         }
         finished
@@ -215,12 +219,14 @@ impl Prepared {
         let Self { subject, shared, .. } = &*self;
         let mut entry = Lineage::new(subject.session.clone(), subject.task.clone(), subject.attempt);
         entry.agent.clone_from(&subject.agent);
-        let parent = self.origin.caller.scope().map_or_else(Scope::root, Scope::child);
         let running = RunningTask::new(&shared.slots, mark);
-        parent
+        // Its token is its own, signalled by the driver alone: a stop is told only once its cause is known.
+        let scope = match self.origin.caller.scope() {
+            Some(parent) => parent.child().with_cancellation(CancellationToken::new()),
+            None => Scope::root(),
+        };
+        scope
             .of(entry)
-            // Its own, signalled by the driver alone: a stop is told only once its cause is known.
-            .with_cancellation(tokio_util::sync::CancellationToken::new())
             .with_deadline(self.deadline)
             .with_trace_id(subject.trace_id.clone())
             .with_extension(running)
@@ -232,20 +238,20 @@ impl Prepared {
         &self,
         scope: &Scope,
         ending: &Ending,
-        mut ended: oneshot::Receiver<WorkEnd>,
+        ended: &mut oneshot::Receiver<WorkEnd>,
         mark: &LeaseMark,
     ) -> Concluded {
         let worker = Worker(self.subject.agent.as_ref());
         let cause = tokio::select! {
             biased;
-            end = &mut ended => return concluded(worker, end.ok()),
+            end = &mut *ended => return concluded(worker, end.ok()),
             cause = self.stopped() => cause,
         };
         ending.stop(cause);
         scope.cancellation().cancel();
         let in_time = tokio::select! {
             biased;
-            end = &mut ended => Some(end),
+            end = &mut *ended => Some(end),
             () = sleep(self.shared.grace) => None,
         };
         match in_time {

@@ -66,7 +66,6 @@ pub(crate) struct Execution {
     pub(crate) scope: Scope,
     pub(crate) previous: Option<Arc<TaskReport>>,
     pub(crate) progress: Option<ProgressSender>,
-    pub(crate) end: oneshot::Sender<WorkEnd>,
     /// The last field, so that it is dropped last: the capacity is free when the end is told.
     pub(crate) after: AfterAbandonment,
 }
@@ -76,8 +75,8 @@ pub(crate) struct Execution {
 pub(crate) struct AfterAbandonment {
     pub(crate) shared: Arc<Shared>,
     pub(crate) ending: Arc<Ending>,
-    /// Resolves once the driver has settled the attempt, or is gone.
-    pub(crate) settled: oneshot::Receiver<()>,
+    /// Takes the end, until it is told. The driver hears of it for as long as the attempt is not settled.
+    pub(crate) end: Option<oneshot::Sender<WorkEnd>>,
     pub(crate) session: Session,
     pub(crate) subject: Subject,
     pub(crate) began: Instant,
@@ -98,13 +97,17 @@ impl Execution {
         drop_isolated(self.work.take());
         match decided {
             End::Ended(asked_to_stop) => {
-                // Fails where the driver is gone, which is where the tokio runtime ends.
-                let _ = self.end.send(WorkEnd { said, asked_to_stop, at });
+                if let Some(end) = self.after.end.take() {
+                    // Fails where the driver is gone, which is where the tokio runtime ends.
+                    let _ = end.send(WorkEnd { said, asked_to_stop, at });
+                }
             }
             End::Abandoned => {
                 self.after.late = self.after.late_report(said);
-                // Either way there is nothing more to wait for.
-                let _ = (&mut self.after.settled).await;
+                // Until the driver has settled the attempt, or is gone.
+                if let Some(end) = &mut self.after.end {
+                    end.closed().await;
+                }
             }
         }
     }
@@ -174,8 +177,8 @@ impl Drop for AfterAbandonment {
     fn drop(&mut self) {
         // Where the tokio runtime ends before the work, this is its end, unless the driver gave up before.
         self.ending.end();
-        // Closed before the record is looked at: whoever comes second, this or the commit, sees what the other did.
-        self.settled.close();
+        // Gone before the record is looked at: whoever comes second, this or the commit, sees what the other did.
+        self.end = None;
         if self.ending.is_abandoned() {
             end_of_detached(&self.shared, &self.session, &self.subject, self.started, self.late.take());
         }
