@@ -12,8 +12,7 @@ use tracing::{Instrument as _, field::display};
 use convoke_core::{ErrorCode, Lineage, Scope, TaskError, TaskReport, TaskStatus, Timing};
 use convoke_observability::panic_detail;
 use convoke_registry::{
-    CoordinationBody, CoordinationCheck, Lease, LeaseMark, RunningTask, SlotRequest, TaskDriver, TeamError,
-    TeamHandle,
+    CoordinationBody, CoordinationCheck, Lease, LeaseMark, RunningTask, SlotRequest, TaskDriver, TeamHandle,
 };
 use convoke_session::{Admission, Admitted, LateWriteHook, Session};
 
@@ -22,7 +21,7 @@ use crate::{
     ending::Ending,
     execution::{AfterAbandonment, Execution, Work, WorkEnd, end_of_detached},
     outcome::{Conclusion, Worker},
-    prepared::Prepared,
+    prepared::{Answer, Prepared},
 };
 
 /// What is to be done.
@@ -35,11 +34,7 @@ pub(crate) enum Job {
 
 impl Prepared {
     /// Runs one attempt to its report: admission, dispatch, work, settlement. `driver` shows how far it is.
-    pub(crate) async fn run(
-        mut self: Box<Self>,
-        job: Job,
-        driver: Option<&mut TaskDriver>,
-    ) -> Result<TaskReport, TeamError> {
+    pub(crate) async fn run(mut self: Box<Self>, job: Job, driver: Option<&mut TaskDriver>) -> Answer {
         if let Some(error) = self.defect() {
             return self.refuse(error);
         }
@@ -52,14 +47,14 @@ impl Prepared {
         };
         match self.admit() {
             Ok(Admitted::Attempt(admission)) => self.dispatch(admission, body, driver).await,
-            Ok(Admitted::Recorded(report)) => self.recorded(&report, false),
-            Ok(Admitted::Accepted(report)) => self.recorded(&report, true),
+            Ok(Admitted::Recorded(report)) => self.recorded(report, false),
+            Ok(Admitted::Accepted(report)) => self.recorded(report, true),
             Err(error) => self.refuse(error),
         }
     }
 
     /// Runs one attempt whose lease and slot are granted already: admission, work, settlement.
-    pub(crate) async fn run_granted(mut self: Box<Self>, lease: Lease) -> Result<TaskReport, TeamError> {
+    pub(crate) async fn run_granted(mut self: Box<Self>, lease: Lease) -> Answer {
         match self.admit() {
             // The pause that it answers came after it had asked for an agent, and was another agent's.
             Ok(Admitted::Attempt(admission))
@@ -71,11 +66,11 @@ impl Prepared {
             Ok(Admitted::Attempt(admission)) => self.work(admission, Work::Agent(lease), None).await,
             Ok(Admitted::Recorded(report)) => {
                 drop(lease);
-                self.recorded(&report, false)
+                self.recorded(report, false)
             }
             Ok(Admitted::Accepted(report)) => {
                 drop(lease);
-                self.recorded(&report, true)
+                self.recorded(report, true)
             }
             Err(error) => {
                 drop(lease);
@@ -90,7 +85,7 @@ impl Prepared {
         admission: Admission,
         body: Option<CoordinationBody>,
         driver: Option<&mut TaskDriver>,
-    ) -> Result<TaskReport, TeamError> {
+    ) -> Answer {
         if let Some(cause) = self.is_stopped() {
             return self.settle(admission, Conclusion::of_stop(cause, "before it was dispatched"));
         }
@@ -129,7 +124,7 @@ impl Prepared {
         mut admission: Admission,
         work: Work,
         mut driver: Option<&mut TaskDriver>,
-    ) -> Result<TaskReport, TeamError> {
+    ) -> Answer {
         // The grant may have crossed a stop: then nothing was started, and the capacity goes back at once.
         if let Some(cause) = self.is_stopped() {
             drop(work);
@@ -286,21 +281,13 @@ impl Prepared {
         })
     }
 
-    fn settle(
-        mut self: Box<Self>,
-        admission: Admission,
-        conclusion: Conclusion,
-    ) -> Result<TaskReport, TeamError> {
+    fn settle(mut self: Box<Self>, admission: Admission, conclusion: Conclusion) -> Answer {
         let report = self.report(conclusion);
         self.commit(admission, report)
     }
 
     /// The one commit of the attempt. What the session refuses is reported as failed, with the output kept in the report.
-    fn commit(
-        self: Box<Self>,
-        mut admission: Admission,
-        report: TaskReport,
-    ) -> Result<TaskReport, TeamError> {
+    fn commit(self: Box<Self>, mut admission: Admission, report: TaskReport) -> Answer {
         let settled = admission.settle(report).or_else(|refused| {
             let error = refused.to_task_error();
             let mut failed = refused.into_report();
@@ -310,9 +297,9 @@ impl Prepared {
             admission.settle(failed)
         });
         match settled {
-            Ok(report) => self.finish(Arc::unwrap_or_clone(report)),
+            Ok(report) => self.finish(report),
             // The session refuses a failed report only where the attempt is not its task's latest, which this one is.
-            Err(refused) => self.finish(refused.into_report()),
+            Err(refused) => self.finish(Arc::new(refused.into_report())),
         }
     }
 }

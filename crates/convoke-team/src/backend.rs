@@ -101,7 +101,7 @@ pub(crate) async fn run(
     }));
     let answer = answer.await;
     stop_on_drop.disarm();
-    answer.unwrap_or(Err(TeamError::Lost { task }))
+    answer.unwrap_or(Err(TeamError::Lost { task })).map(Arc::unwrap_or_clone)
 }
 
 /// Starts one task on a driver of its own.
@@ -126,7 +126,7 @@ pub(crate) fn spawn(
     let shared = Arc::clone(shared);
     tokio.spawn(Box::pin(async move {
         let answer = prepared.run(Job::Agent, Some(&mut driver)).await;
-        driver.answer(answer);
+        driver.answer(answer.map(Arc::unwrap_or_clone));
         shared.release();
     }));
     handle

@@ -12,18 +12,16 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
-use convoke_core::{Scope, TaskId, TaskReport, TaskRequest};
-use convoke_registry::{Lease, LeaseBatch, Refusal, RunOptions, TeamError, Wait, WaitId};
+use convoke_core::{Scope, TaskId, TaskRequest};
+use convoke_registry::{Lease, LeaseBatch, Refusal, RunOptions, TeamAnswer, TeamError, Wait, WaitId};
 
 use crate::{
     caller::Caller,
     ending::StopCause,
     outcome::Conclusion,
-    prepared::{Origin, Prepared, task_id},
+    prepared::{Answer, Origin, Prepared, task_id},
     shared::Shared,
 };
-
-type Answer = Result<TaskReport, TeamError>;
 
 /// Runs `requests` on a task of their own; dropped, it stops them all.
 pub(crate) async fn run(
@@ -31,7 +29,7 @@ pub(crate) async fn run(
     requests: Vec<TaskRequest>,
     options: RunOptions,
     caller: Option<Scope>,
-) -> Vec<Answer> {
+) -> Vec<TeamAnswer> {
     let Ok(tokio) = Handle::try_current() else {
         return requests.iter().map(|_| Err(TeamError::NoTokio)).collect();
     };
@@ -74,7 +72,6 @@ const ASKED_AT_ONCE: usize = 64;
 const WHILE_WAITING: &str = "while it waited for an agent";
 
 /// Where one request of a batch is.
-#[expect(clippy::large_enum_variant, reason = "every place ends as the large one")]
 enum Place {
     /// It waits for its agent and its slot.
     Waiting(Box<Prepared>),
@@ -103,7 +100,6 @@ struct Batch {
 }
 
 /// What the owner of a batch hears next.
-#[expect(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
 enum News {
     Lease(usize, Result<Lease, Refusal>),
     Ended(usize, Answer),
@@ -115,7 +111,7 @@ enum News {
 }
 
 impl Batch {
-    async fn run(mut self) -> Vec<Answer> {
+    async fn run(mut self) -> Vec<TeamAnswer> {
         let token = self.options.cancellation.clone().unwrap_or_default();
         while self.waiting > 0 || !self.running.is_empty() || self.requests.len() > 0 {
             match self.news(&token).await {
@@ -145,7 +141,7 @@ impl Batch {
             }
         }
         let unwrap = |place| match place {
-            Place::Done(answer) => Some(answer),
+            Place::Done(answer) => Some(answer.map(Arc::unwrap_or_clone)),
             Place::Waiting(_) | Place::Running => None,
         };
         self.places.drain(..).filter_map(unwrap).collect()

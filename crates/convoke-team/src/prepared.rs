@@ -23,6 +23,10 @@ use crate::{
 /// Thirty years: tokio's timers go little further.
 const FARTHEST: Duration = Duration::from_hours(24 * 365 * 30);
 
+/// What an attempt gives: the report that its record has too. Whoever passes it on takes it out as late as may be, when
+/// the session of an unnamed run is gone and nothing is copied.
+pub(crate) type Answer = Result<Arc<TaskReport>, TeamError>;
+
 /// Where a request comes from.
 pub(crate) struct Origin {
     pub(crate) caller: Caller,
@@ -231,29 +235,25 @@ impl Prepared {
     }
 
     /// Answers with the report of a task that is over; `accepted` where it came late, and is the result from now on.
-    pub(crate) fn recorded(
-        mut self: Box<Self>,
-        report: &TaskReport,
-        accepted: bool,
-    ) -> Result<TaskReport, TeamError> {
+    pub(crate) fn recorded(mut self: Box<Self>, report: Arc<TaskReport>, accepted: bool) -> Answer {
         self.has_ended = true;
         if accepted {
             self.subject.attempt = report.attempt;
             self.subject.agent.clone_from(&report.agent);
             self.tell(TeamEventKind::Reconciled, report.status, report.error.as_ref());
         }
-        self.answer(report.clone())
+        self.answer(report)
     }
 
     /// Reports what never was admitted; no record changes.
-    pub(crate) fn refuse(self: Box<Self>, error: TaskError) -> Result<TaskReport, TeamError> {
+    pub(crate) fn refuse(self: Box<Self>, error: TaskError) -> Answer {
         self.refuse_as(Conclusion::of_error(error))
     }
 
     /// Reports an end before admission; no record changes.
-    pub(crate) fn refuse_as(mut self: Box<Self>, conclusion: Conclusion) -> Result<TaskReport, TeamError> {
+    pub(crate) fn refuse_as(mut self: Box<Self>, conclusion: Conclusion) -> Answer {
         let report = self.report(conclusion);
-        self.finish(report)
+        self.finish(Arc::new(report))
     }
 
     pub(crate) fn report(&mut self, conclusion: Conclusion) -> TaskReport {
@@ -280,18 +280,20 @@ impl Prepared {
     }
 
     /// The terminal event, and the answer.
-    pub(crate) fn finish(mut self: Box<Self>, mut report: TaskReport) -> Result<TaskReport, TeamError> {
+    pub(crate) fn finish(mut self: Box<Self>, mut report: Arc<TaskReport>) -> Answer {
         self.subject.span.record("status", display(report.status));
         self.has_ended = true;
         self.tell(TeamEventKind::of_end(report.status), report.status, report.error.as_ref());
-        report.telemetry_errors = self.telemetry_errors;
+        if report.telemetry_errors != self.telemetry_errors {
+            Arc::make_mut(&mut report).telemetry_errors = self.telemetry_errors;
+        }
         self.answer(report)
     }
 
-    fn answer(&self, report: TaskReport) -> Result<TaskReport, TeamError> {
+    fn answer(&self, report: Arc<TaskReport>) -> Answer {
         let propagate = self.shared.telemetry_failures == TelemetryFailures::Propagate;
         if propagate && self.telemetry_errors > 0 {
-            return Err(TeamError::Telemetry { report: Box::new(report) });
+            return Err(TeamError::Telemetry { report: Box::new(Arc::unwrap_or_clone(report)) });
         }
         Ok(report)
     }
