@@ -76,32 +76,35 @@ impl TeamBackend for Shared {
 }
 
 /// Runs one task on a driver of its own, and waits for the answer; dropped, it stops the task.
-pub(crate) async fn run(
+pub(crate) fn run(
     shared: Arc<Shared>,
     request: TaskRequest,
     options: RunOptions,
     caller: Option<Scope>,
     job: Job,
-) -> TeamAnswer {
-    let tokio = Handle::try_current().map_err(|_| TeamError::NoTokio)?;
-    let caller = Caller::find(caller, &shared.slots);
-    let wait = caller.wait(&shared.slots);
-    let mut origin = Origin::new(&shared, caller);
-    origin.awaited_in = wait.as_ref().map(convoke_registry::Wait::id);
-    origin.is_coordinated = matches!(job, Job::Coordinated(..));
-    let stop_on_drop = origin.stop.clone().drop_guard();
-    let task = task_id(&shared, &request, origin.started);
-    let prepared = Prepared::new(&shared, request, task.clone(), options, origin);
-    let (sender, answer) = oneshot::channel();
-    // Boxed, here and below: spawning moves a future several times, and this one is large.
-    tokio.spawn(Box::pin(async move {
-        // Nobody waits for the answer of a run that was dropped; its record has it.
-        let _ = sender.send(prepared.run(job, None).await);
-        shared.release();
-    }));
-    let answer = answer.await;
-    stop_on_drop.disarm();
-    answer.unwrap_or(Err(TeamError::Lost { task })).map(Arc::unwrap_or_clone)
+) -> impl Future<Output = TeamAnswer> + Send + 'static {
+    // No `async fn`, whose future has room for each argument twice.
+    async move {
+        let tokio = Handle::try_current().map_err(|_| TeamError::NoTokio)?;
+        let caller = Caller::find(caller, &shared.slots);
+        let wait = caller.wait(&shared.slots);
+        let mut origin = Origin::new(&shared, caller);
+        origin.awaited_in = wait.as_ref().map(convoke_registry::Wait::id);
+        origin.is_coordinated = matches!(job, Job::Coordinated(..));
+        let stop_on_drop = origin.stop.clone().drop_guard();
+        let task = task_id(&shared, &request, origin.started);
+        let prepared = Prepared::new(&shared, request, task.clone(), options, origin);
+        let (sender, answer) = oneshot::channel();
+        // Boxed, here and below: spawning moves a future several times, and this one is large.
+        tokio.spawn(Box::pin(async move {
+            // Nobody waits for the answer of a run that was dropped; its record has it.
+            let _ = sender.send(prepared.run(job, None).await);
+            shared.release();
+        }));
+        let answer = answer.await;
+        stop_on_drop.disarm();
+        answer.unwrap_or(Err(TeamError::Lost { task })).map(Arc::unwrap_or_clone)
+    }
 }
 
 /// Starts one task on a driver of its own.

@@ -2,6 +2,7 @@
 
 use std::{mem, sync::Arc, time::Duration};
 
+use futures_util::future::OptionFuture;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 use tracing::{
@@ -168,24 +169,23 @@ impl Prepared {
 
     /// Resolves when the attempt is to stop; cancellation comes first where both hold.
     pub(crate) async fn stopped(&self) -> StopCause {
-        let token = async {
-            match &self.cancellation {
-                Some(token) => token.cancelled().await,
-                None => std::future::pending().await,
-            }
-        };
-        let deadline = async {
-            match self.deadline {
-                Some(deadline) => sleep_until(deadline).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            () = self.origin.stop.cancelled() => StopCause::Cancelled,
-            () = token => StopCause::Cancelled,
-            () = deadline => StopCause::Deadline,
+        let stop = self.origin.stop.cancelled();
+        if self.cancellation.is_none() && self.deadline.is_none() {
+            stop.await;
+            return StopCause::Cancelled;
         }
+        // Boxed, so that what has neither carries no room for them from step to step.
+        Box::pin(async {
+            let token = OptionFuture::from(self.cancellation.as_ref().map(CancellationToken::cancelled));
+            let deadline = OptionFuture::from(self.deadline.map(sleep_until));
+            tokio::select! {
+                biased;
+                () = stop => StopCause::Cancelled,
+                Some(()) = token => StopCause::Cancelled,
+                Some(()) = deadline => StopCause::Deadline,
+            }
+        })
+        .await
     }
 
     /// Whether the attempt is to stop, now.
