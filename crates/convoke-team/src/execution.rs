@@ -80,8 +80,8 @@ pub(crate) struct AfterAbandonment {
     pub(crate) session: Session,
     pub(crate) subject: Subject,
     pub(crate) began: Instant,
-    /// How it ended after all.
-    pub(crate) late: Option<TaskReport>,
+    /// How it ended after all. Boxed, since few have it and all are allocated with room for it.
+    pub(crate) late: Option<Box<TaskReport>>,
     pub(crate) started: Instant,
     pub(crate) _under_way: TaskTrackerToken,
 }
@@ -103,7 +103,7 @@ impl Execution {
                 }
             }
             End::Abandoned => {
-                self.after.late = self.after.late_report(said);
+                self.after.late = self.after.late_report(said).map(Box::new);
                 // Until the driver has settled the attempt, or is gone.
                 if let Some(end) = &mut self.after.end {
                     end.closed().await;
@@ -180,7 +180,8 @@ impl Drop for AfterAbandonment {
         // Gone before the record is looked at: whoever comes second, this or the commit, sees what the other did.
         self.end = None;
         if self.ending.is_abandoned() {
-            end_of_detached(&self.shared, &self.session, &self.subject, self.started, self.late.take());
+            let late = self.late.take().map(|report| *report);
+            end_of_detached(&self.shared, &self.session, &self.subject, self.started, late);
         }
     }
 }
