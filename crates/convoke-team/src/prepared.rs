@@ -90,7 +90,13 @@ impl Drop for Prepared {
             self.subject.span.record("status", display(TaskStatus::Failed));
             self.tell(TeamEventKind::Failed, TaskStatus::Failed, Some(&error));
         }
-        self.shared.sessions.end_if_over(&self.subject.session);
+        // As a rule the session of an unnamed run is over now; that of the task that asks is not.
+        let is_own = self.lifetime == Lifetime::OfItsWork && !self.origin.caller.is_task();
+        if is_own {
+            self.shared.sessions.end_own_if_over(&self.subject.session);
+        } else {
+            self.shared.sessions.end_if_over(&self.subject.session);
+        }
     }
 }
 

@@ -89,6 +89,13 @@ struct Kept {
     lifetime: Lifetime,
 }
 
+impl Kept {
+    /// Whether it was kept only for its work, and that is over.
+    fn is_over(&self) -> bool {
+        self.lifetime == Lifetime::OfItsWork && self.session.is_idle()
+    }
+}
+
 /// The sessions by id.
 ///
 /// Admission happens under the read lock and removal under the write lock, so that no task is admitted to a session that
@@ -194,15 +201,19 @@ impl Sessions {
 
     /// Forgets a session that was kept only for its last work, once that is over.
     pub(crate) fn end_if_over(&self, id: &SessionId) {
-        let is_over = |kept: &Kept| kept.lifetime == Lifetime::OfItsWork && kept.session.is_idle();
-        if !self.kept.read().get(id).is_some_and(is_over) {
-            return;
+        if self.kept.read().get(id).is_some_and(Kept::is_over) {
+            self.end_own_if_over(id);
         }
-        if let Entry::Occupied(kept) = self.kept.write().entry(id.clone())
-            && is_over(kept.get())
-        {
-            kept.remove();
-        }
+    }
+
+    /// As [`end_if_over`](Self::end_if_over), for whoever expects that it is over and looks it up but once.
+    pub(crate) fn end_own_if_over(&self, id: &SessionId) {
+        let ended = match self.kept.write().entry(id.clone()) {
+            Entry::Occupied(kept) if kept.get().is_over() => Some(kept.remove()),
+            _ => None,
+        };
+        // Outside the lock.
+        drop(ended);
     }
 
     pub(crate) fn len(&self) -> usize {
