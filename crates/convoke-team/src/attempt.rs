@@ -191,8 +191,8 @@ impl Prepared {
         }
         scope.cancellation().cancel();
 
-        let mut report = self.report(conclusion);
-        report.timing = Timing::new(began - self.origin.started, at.saturating_duration_since(began));
+        let timing = Timing::new(began - self.origin.started, at.saturating_duration_since(began));
+        let mut report = self.report(conclusion, timing);
         report.detached = is_detached;
         if !is_detached {
             return self.commit(admission, report);
@@ -282,7 +282,8 @@ impl Prepared {
     }
 
     fn settle(mut self: Box<Self>, admission: Admission, conclusion: Conclusion) -> Answer {
-        let report = self.report(conclusion);
+        let timing = self.waited();
+        let report = self.report(conclusion, timing);
         self.commit(admission, report)
     }
 

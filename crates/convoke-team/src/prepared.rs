@@ -258,11 +258,17 @@ impl Prepared {
 
     /// Reports an end before admission; no record changes.
     pub(crate) fn refuse_as(mut self: Box<Self>, conclusion: Conclusion) -> Answer {
-        let report = self.report(conclusion);
+        let timing = self.waited();
+        let report = self.report(conclusion, timing);
         self.finish(Arc::new(report))
     }
 
-    pub(crate) fn report(&mut self, conclusion: Conclusion) -> TaskReport {
+    /// The timing of what ends now, and never was worked on.
+    pub(crate) fn waited(&self) -> Timing {
+        Timing::new(self.origin.started.elapsed(), Duration::ZERO)
+    }
+
+    pub(crate) fn report(&mut self, conclusion: Conclusion, timing: Timing) -> TaskReport {
         let Conclusion { status, output, pause, error } = conclusion;
         let mut report = TaskReport::new(self.subject.task.clone(), self.subject.session.clone(), status);
         report.agent.clone_from(&self.subject.agent);
@@ -270,7 +276,7 @@ impl Prepared {
         report.output = output;
         report.pause = pause;
         report.error = error;
-        report.timing = Timing::new(self.origin.started.elapsed(), Duration::ZERO);
+        report.timing = timing;
         report.metadata = mem::take(&mut self.request.metadata);
         report.telemetry_errors = self.telemetry_errors;
         report
