@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use tokio::{runtime::Handle, sync::oneshot};
+use tokio_util::sync::DropGuard;
 
-use convoke_core::{Scope, TaskRequest};
+use convoke_core::{Scope, TaskId, TaskRequest};
 use convoke_registry::{
     AgentRegistry, Awaitable, CoordinationBody, CoordinationCheck, RunOptions, TaskHandle, TeamAnswer,
-    TeamBackend, TeamError,
+    TeamBackend, TeamError, Wait,
 };
 
 use crate::{
     attempt::Job,
     caller::Caller,
     parallel,
-    prepared::{Origin, Prepared, task_id},
+    prepared::{Answer, Origin, Prepared, task_id},
     shared::Shared,
 };
 
@@ -85,26 +86,45 @@ pub(crate) fn run(
 ) -> impl Future<Output = TeamAnswer> + Send + 'static {
     // No `async fn`, whose future has room for each argument twice.
     async move {
-        let tokio = Handle::try_current().map_err(|_| TeamError::NoTokio)?;
-        let caller = Caller::find(caller, &shared.slots);
-        let wait = caller.wait(&shared.slots);
-        let mut origin = Origin::new(&shared, caller);
-        origin.awaited_in = wait.as_ref().map(convoke_registry::Wait::id);
-        origin.is_coordinated = matches!(job, Job::Coordinated(..));
-        let stop_on_drop = origin.stop.clone().drop_guard();
-        let task = task_id(&shared, &request, origin.started);
-        let prepared = Prepared::new(&shared, request, task.clone(), options, origin);
-        let (sender, answer) = oneshot::channel();
-        // Boxed, here and below: spawning moves a future several times, and this one is large.
-        tokio.spawn(Box::pin(async move {
-            // Nobody waits for the answer of a run that was dropped; its record has it.
-            let _ = sender.send(prepared.run(job, None).await);
-            shared.release();
-        }));
+        let Asked { wait: _wait, stop_on_drop, task, answer } = ask(shared, request, options, caller, job)?;
         let answer = answer.await;
         stop_on_drop.disarm();
         answer.unwrap_or(Err(TeamError::Lost { task })).map(Arc::unwrap_or_clone)
     }
+}
+
+/// A task that was asked for, as whoever awaits it has it.
+struct Asked {
+    wait: Option<Wait>,
+    stop_on_drop: DropGuard,
+    task: TaskId,
+    answer: oneshot::Receiver<Answer>,
+}
+
+fn ask(
+    shared: Arc<Shared>,
+    request: TaskRequest,
+    options: RunOptions,
+    caller: Option<Scope>,
+    job: Job,
+) -> Result<Asked, TeamError> {
+    let tokio = Handle::try_current().map_err(|_| TeamError::NoTokio)?;
+    let caller = Caller::find(caller, &shared.slots);
+    let wait = caller.wait(&shared.slots);
+    let mut origin = Origin::new(&shared, caller);
+    origin.awaited_in = wait.as_ref().map(Wait::id);
+    origin.is_coordinated = matches!(job, Job::Coordinated(..));
+    let stop_on_drop = origin.stop.clone().drop_guard();
+    let task = task_id(&shared, &request, origin.started);
+    let prepared = Prepared::new(&shared, request, task.clone(), options, origin);
+    let (sender, answer) = oneshot::channel();
+    // Boxed, here and below: spawning moves a future several times, and this one is large.
+    tokio.spawn(Box::pin(async move {
+        // Nobody waits for the answer of a run that was dropped; its record has it.
+        let _ = sender.send(prepared.run(job, None).await);
+        shared.release();
+    }));
+    Ok(Asked { wait, stop_on_drop, task, answer })
 }
 
 /// Starts one task on a driver of its own.

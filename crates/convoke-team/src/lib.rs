@@ -39,7 +39,7 @@
 //! | `runtime`, `builder` | what a host calls |
 //! | `backend` | what handles ask for, carried out |
 //! | `caller` | who asks, and what nested work takes from the task that asks for it |
-//! | `prepared`, `attempt` | one attempt: what is decided at the first poll; admission, dispatch, work, settlement |
+//! | `prepared`, `attempt`, `work` | one attempt: what is decided at the first poll; admission, dispatch, settlement; the work in between |
 //! | `ending` | the one compare-and-set of an attempt: who decides how it ended |
 //! | `execution` | the task that an executor runs on, to its real end |
 //! | `detached` | the work that goes on although its caller has its answer |
@@ -64,6 +64,7 @@ mod runtime;
 mod sessions;
 mod shared;
 mod telemetry;
+mod work;
 
 pub use builder::{BuildError, TeamRuntimeBuilder};
 pub use detached::{DetachedWork, NotDetached};

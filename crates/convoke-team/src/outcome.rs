@@ -29,6 +29,20 @@ impl Worker<'_> {
     }
 }
 
+impl StopCause {
+    /// What a report says of a stop.
+    pub(crate) fn error(self, while_doing: &'static str) -> TaskError {
+        match self {
+            Self::Cancelled => {
+                TaskError::new(ErrorCode::Cancelled, format!("task was cancelled {while_doing}"))
+            }
+            Self::Deadline => {
+                TaskError::new(ErrorCode::TimedOut, format!("deadline passed {while_doing}; allow more time"))
+            }
+        }
+    }
+}
+
 /// How an attempt ended, as its report says it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Conclusion {
@@ -45,14 +59,7 @@ impl Conclusion {
 
     /// A stop before the work began, or one that the work did not heed.
     pub(crate) fn of_stop(cause: StopCause, while_doing: &'static str) -> Self {
-        Self::of_error(match cause {
-            StopCause::Cancelled => {
-                TaskError::new(ErrorCode::Cancelled, format!("task was cancelled {while_doing}"))
-            }
-            StopCause::Deadline => {
-                TaskError::new(ErrorCode::TimedOut, format!("deadline passed {while_doing}; allow more time"))
-            }
-        })
+        Self::of_error(cause.error(while_doing))
     }
 
     /// The work's own word. Where it says that it stopped because it was asked to, the cause says what that makes of it;
