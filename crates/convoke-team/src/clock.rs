@@ -8,22 +8,19 @@ use tokio::time::Instant;
 #[derive(Debug)]
 pub(crate) struct Clock {
     started: Instant,
-    wall: SystemTime,
+    /// The time of day then, from 1970.
+    wall: Duration,
 }
 
 impl Clock {
     pub(crate) fn new() -> Self {
-        Self { started: Instant::now(), wall: SystemTime::now() }
+        let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        Self { started: Instant::now(), wall }
     }
 
-    /// The time of day at a moment of tokio's clock, which is not before this was made.
-    pub(crate) fn at(&self, moment: Instant) -> SystemTime {
-        self.wall + moment.saturating_duration_since(self.started)
-    }
-
-    /// Milliseconds from 1970 to a moment, as ids carry them.
+    /// Milliseconds from 1970 to a moment of tokio's clock that is not before this was made, as ids carry them.
     pub(crate) fn unix_millis(&self, moment: Instant) -> u64 {
-        let since = self.at(moment).duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        let since = self.wall.saturating_add(moment.saturating_duration_since(self.started));
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 }
