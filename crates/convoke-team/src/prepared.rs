@@ -332,8 +332,8 @@ fn deadline(
     let timeout = request.timeout.and_then(|timeout| started.checked_add(timeout));
     let inherited = caller.deadline(started, shared.grace);
     // What is further away than a timer can say is as good as no deadline.
-    let farthest = started.checked_add(FARTHEST);
-    let is_near = |deadline: &Instant| farthest.is_none_or(|farthest| *deadline < farthest);
+    let is_near =
+        |deadline: &Instant| started.checked_add(FARTHEST).is_none_or(|farthest| *deadline < farthest);
     let explicit = [timeout, options.deadline, inherited].into_iter().flatten().min().filter(is_near);
     // A timeout beyond what the clock can say is none, and was said all the same.
     let is_said = request.timeout.is_some() || options.deadline.is_some();
