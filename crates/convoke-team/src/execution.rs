@@ -1,6 +1,6 @@
 //! The task on which an executor runs, from its call to the moment at which it has really ended.
 
-use std::{mem, panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
 use tokio::{sync::oneshot, time::Instant};
@@ -60,7 +60,8 @@ impl Work {
 pub(crate) struct Execution {
     /// Until the work has ended.
     pub(crate) work: Option<Work>,
-    pub(crate) request: TaskRequest,
+    /// Until the executor has it.
+    pub(crate) request: Option<TaskRequest>,
     pub(crate) handle: SessionHandle,
     pub(crate) team: TeamHandle,
     pub(crate) scope: Scope,
@@ -132,7 +133,7 @@ impl Execution {
                     .with_team(team)
                     .with_previous(previous)
                     .with_progress(self.progress.take());
-                let work = lease.executor().execute(mem::take(&mut self.request), ctx);
+                let work = lease.executor().execute(self.request.take().unwrap_or_default(), ctx);
                 let said = if lease.capabilities().abort_on_cancel {
                     // Its future is dropped at its first yield after the signal.
                     tokio::select! {

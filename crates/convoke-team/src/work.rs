@@ -117,7 +117,7 @@ impl Prepared {
         let metadata = self.request.metadata.clone();
         let execution = Box::new(Execution {
             work: Some(work),
-            request: mem::take(&mut self.request),
+            request: Some(mem::take(&mut self.request)),
             handle,
             team: TeamHandle::new(&self.shared).for_task(scope.clone()),
             scope: scope.clone(),
