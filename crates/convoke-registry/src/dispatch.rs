@@ -101,16 +101,26 @@ pub(crate) enum Want<'a> {
 pub(crate) enum Decision {
     Granted(ClaimKey, Option<AgentKey>),
     Queued(ClaimKey),
-    /// In line, but nobody may await it: the wait could never end, and is over.
-    QueuedUnawaited(ClaimKey, Refusal),
 }
 
 /// What a call brings about for those who wait.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) enum Effect<W> {
-    Granted { waiter: W, claim: ClaimKey, agent: Option<AgentKey> },
-    Refused { waiter: W, refusal: Refusal },
+    Granted {
+        waiter: W,
+        claim: ClaimKey,
+        agent: Option<AgentKey>,
+    },
+    Refused {
+        waiter: W,
+        refusal: Refusal,
+    },
+    /// Whoever awaits a claim that was there before is told that this could never end; the claim itself goes on.
+    Unawaited {
+        claim: ClaimKey,
+        refusal: Refusal,
+    },
 }
 
 /// A free unit of an agent, or what stands for one where nobody's is asked for.
@@ -249,7 +259,7 @@ impl<W> Dispatch<W> {
 
     /// Makes a limit of `limit` slots.
     pub(crate) fn open_pool(&mut self, limit: usize) -> PoolKey {
-        self.pools.insert(Pool::new(limit, None))
+        self.pools.insert(Pool::new(limit))
     }
 
     /// Takes away a pool that nobody waits for; leases from it go on and are released like any other.
@@ -261,7 +271,7 @@ impl<W> Dispatch<W> {
 
     /// Makes a claim that is not in line yet, so that it can be awaited before it is.
     pub(crate) fn claim(&mut self, task: Option<TaskId>, pool: PoolKey) -> ClaimKey {
-        self.claims.insert(Claim::coming(task, pool))
+        self.claims.insert(Claim { is_known: true, ..Claim::coming(task, pool) })
     }
 
     /// Grants, queues or refuses a request; `waiter` is kept if it is queued. A refused one leaves nothing of its own
@@ -278,7 +288,7 @@ impl<W> Dispatch<W> {
         }
         // One that is in line or granted already has its place: nothing may take it away unseen.
         let known = ask.claim.filter(|&key| self.claims.get(key).is_some_and(Claim::is_coming));
-        let key = known.unwrap_or_else(|| self.claim(ask.task.cloned(), ask.pool));
+        let key = known.unwrap_or_else(|| self.claims.insert(Claim::coming(ask.task.cloned(), ask.pool)));
         if let Some(wait) = ask.awaited_in {
             self.link(wait, key);
         }
@@ -290,9 +300,8 @@ impl<W> Dispatch<W> {
         let Some(path) = self.endless_wait(key) else { return Ok(Decision::Queued(key)) };
         let refusal = Refusal::WaitCycle { path };
         if known.is_some() {
-            // It was there before anybody awaited it, and can end without that: the wait is refused, and not the task.
-            self.unlink(key);
-            return Ok(Decision::QueuedUnawaited(key, refusal));
+            self.refuse_wait(key, refusal);
+            return Ok(Decision::Queued(key));
         }
         self.unqueue(key);
         self.forget(key);
@@ -327,22 +336,23 @@ impl<W> Dispatch<W> {
         self.grant();
     }
 
-    /// Marks a lease as held by work that nobody waits for any more. A slot that it was lent goes back to the lender; its
-    /// own it keeps.
+    /// Marks a lease as held by work that nobody waits for any more. It keeps a slot of its own within the limit; one that
+    /// it was lent, or that it took beyond the limit, goes back.
     pub(crate) fn detach(&mut self, key: ClaimKey) {
         let Some(holding) = self.claims.get_mut(key).and_then(Claim::holding_mut) else { return };
         if std::mem::replace(&mut holding.detached, true) {
             return;
         }
-        let lent = holding.slot.filter(|&slot| self.pools.get(slot).is_some_and(Pool::is_lent));
-        if lent.is_some() {
+        let goes_back = |pool: &Pool| pool.is_lent() || pool.is_over();
+        let slot = holding.slot.filter(|&slot| self.pools.get(slot).is_some_and(goes_back));
+        if slot.is_some() {
             holding.slot = None;
         }
         if let Some(agent) = holding.agent.and_then(|agent| self.agents.get_mut(agent)) {
             agent.detached += 1;
         }
         self.close_waits(key);
-        if let Some(slot) = lent {
+        if let Some(slot) = slot {
             self.free_up(slot);
         }
         self.grant();
@@ -436,10 +446,7 @@ impl<W> Dispatch<W> {
             agent.active += 1;
             self.reload(agent_key, load.as_ref());
         }
-        self.change_pool(slot, |pool| {
-            pool.taken += 1;
-            pool.taker = Some(key);
-        });
+        self.change_pool(slot, |pool| pool.taken += 1);
         if let Some(claim) = self.claims.get_mut(key) {
             claim.standing = Standing::Holding(Holding { agent: unit.0, slot: Some(slot), detached: false });
         }

@@ -83,10 +83,6 @@ impl<'a> LeaseRequest<'a> {
         let want = Want::Agent { skills: self.skills, preferred: self.preferred, policy: self.policy };
         self.of.ask(want, pool)
     }
-
-    pub(crate) fn claim(self) -> Option<&'a TaskClaim> {
-        self.of.claim
-    }
 }
 
 impl<'a> From<&'a TaskRequest> for LeaseRequest<'a> {

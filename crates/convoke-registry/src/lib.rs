@@ -33,7 +33,7 @@
 //! | `dispatch` | the machine: who gets a lease and a slot, who waits, who is refused, and in which order |
 //! | `registry` | registration and its rules; the one lock around the machine |
 //! | `lease`, `slots` | leases, slots, and waiting for both |
-//! | `running` | what running work awaits |
+//! | `running`, `awaiting` | what running work awaits, and its waits for tasks that have a handle |
 //! | `executor`, `context`, `progress` | the contract of an executor, and what it is given |
 //! | `function`, `blocking` | executors made of a function |
 //! | `process` | an executor that runs a program |
@@ -44,6 +44,7 @@
 //! |---|---|---|
 //! | `process` | no | `ProcessExecutor`: a child process for each attempt, which can really be stopped; on Unix |
 
+mod awaiting;
 mod blocking;
 mod context;
 mod dispatch;
@@ -60,6 +61,7 @@ mod slots;
 mod task_handle;
 mod team_handle;
 
+pub use awaiting::Awaitable;
 pub use blocking::BlockingExecutor;
 pub use context::{CoordinatedContext, ExecutionContext};
 pub use dispatch::{Availability, Refusal, WaitStep};
@@ -73,7 +75,7 @@ pub use registry::{AgentRegistry, AgentSnapshot, RegistryError};
 pub use run_options::{RunOptions, TeamError};
 pub use running::{RunningTask, TaskClaim, Wait, WaitId};
 pub use slots::{LeaseBatch, SlotRequest, SlotUsage, Slots};
-pub use task_handle::{Awaitable, TaskDriver, TaskHandle};
+pub use task_handle::{TaskDriver, TaskHandle};
 pub use team_handle::{CoordinationBody, CoordinationCheck, TeamAnswer, TeamBackend, TeamHandle};
 /// The token that stops a run, as `tokio-util` defines it.
 pub use tokio_util::sync::CancellationToken;

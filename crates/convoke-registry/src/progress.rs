@@ -1,9 +1,11 @@
 //! Progress: what a running task says about itself, bounded and lossy.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, future::poll_fn, pin::pin, sync::Arc, task::Poll};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+
+use crate::awaiting::Awaiting;
 
 /// How many updates wait for a reader; the oldest goes first when there are more.
 pub(crate) const BUFFERED_UPDATES: usize = 64;
@@ -87,10 +89,20 @@ impl Drop for Sending {
 
 /// The updates of one task, oldest first. At most 64 wait; older ones are dropped and counted.
 #[derive(Debug)]
-pub struct Updates(Arc<Buffer>);
+pub struct Updates {
+    buffer: Arc<Buffer>,
+    /// Shared with the handle, since reading is waiting too.
+    awaiting: Option<Awaiting>,
+}
 
 impl Updates {
-    /// The next update; `None` once the work has ended and all are read.
+    pub(crate) fn awaiting(mut self, awaiting: Awaiting) -> Self {
+        self.awaiting = Some(awaiting);
+        self
+    }
+
+    /// The next update; `None` once the work has ended and all are read, or where who reads may not await the task: then
+    /// the handle says why.
     ///
     /// # Cancel safety
     ///
@@ -98,7 +110,7 @@ impl Updates {
     pub async fn next(&mut self) -> Option<Progress> {
         loop {
             {
-                let mut waiting = self.0.waiting.lock();
+                let mut waiting = self.buffer.waiting.lock();
                 if let Some(update) = waiting.updates.pop_front() {
                     return Some(update);
                 }
@@ -106,17 +118,29 @@ impl Updates {
                     return None;
                 }
             }
-            self.0.changed.notified().await;
+            let mut changed = pin!(self.buffer.changed.notified());
+            let is_refused = poll_fn(|cx| {
+                if changed.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(false);
+                }
+                match self.awaiting.as_ref().map_or(Ok(()), |awaiting| awaiting.note(cx)) {
+                    Ok(()) => Poll::Pending,
+                    Err(_) => Poll::Ready(true),
+                }
+            });
+            if is_refused.await {
+                return None;
+            }
         }
     }
 
     /// How many updates were dropped because nobody read them in time.
     pub fn missed(&self) -> u64 {
-        self.0.waiting.lock().missed
+        self.buffer.waiting.lock().missed
     }
 }
 
 pub(crate) fn progress_channel() -> (ProgressSender, Updates) {
     let buffer = Arc::new(Buffer::default());
-    (ProgressSender(Arc::new(Sending(Arc::clone(&buffer)))), Updates(buffer))
+    (ProgressSender(Arc::new(Sending(Arc::clone(&buffer)))), Updates { buffer, awaiting: None })
 }

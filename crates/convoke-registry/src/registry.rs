@@ -5,12 +5,14 @@ use std::{collections::HashSet, fmt, sync::Arc};
 use parking_lot::Mutex;
 use slotmap::SecondaryMap;
 
-use convoke_core::{AgentDescriptor, AgentId, IdError, SkillId};
+use convoke_core::{AgentDescriptor, AgentId, IdError, SkillId, TaskId};
 
 use crate::{
     AgentExecutor, AnyExecutor, Availability, ExecutorCapabilities, Lease, LeaseRequest, Refusal, Slots,
+    TaskClaim,
     dispatch::{AgentKey, AgentLoad, Ask, ClaimKey, Decision, Dispatch, Effect, PoolKey},
     lease::Held,
+    running::RefusedWait,
     slots::Waiter,
 };
 
@@ -140,6 +142,8 @@ struct State {
     entries: SecondaryMap<AgentKey, Arc<Entry>>,
     /// Given up work whose unit opens when its executor is replaced. Such an executor does one thing at a time.
     forfeited: SecondaryMap<AgentKey, ClaimKey>,
+    /// Where those hear it who await a task that was there before.
+    refused_waits: SecondaryMap<ClaimKey, Arc<RefusedWait>>,
     next_order: u64,
 }
 
@@ -148,8 +152,13 @@ impl AgentRegistry {
     pub fn new() -> Self {
         let mut dispatch = Dispatch::new();
         let unlimited = dispatch.open_pool(usize::MAX);
-        let state =
-            State { dispatch, entries: SecondaryMap::new(), forfeited: SecondaryMap::new(), next_order: 0 };
+        let state = State {
+            dispatch,
+            entries: SecondaryMap::new(),
+            forfeited: SecondaryMap::new(),
+            refused_waits: SecondaryMap::new(),
+            next_order: 0,
+        };
         Self { shared: Arc::new(Shared { state: Mutex::new(state), unlimited }) }
     }
 
@@ -289,7 +298,7 @@ impl AgentRegistry {
     pub fn find(&self, skills: &[SkillId]) -> Vec<AgentSnapshot> {
         let state = self.shared.state.lock();
         let found = state.dispatch.with_skills(skills);
-        let mut agents: Vec<_> = found.into_iter().filter_map(|key| state.snapshot(key)).collect();
+        let mut agents: Vec<_> = found.filter_map(|key| state.snapshot(key)).collect();
         drop(state);
         agents.sort_unstable_by(|one, other| one.descriptor.id().cmp(other.descriptor.id()));
         agents
@@ -363,12 +372,15 @@ impl State {
 pub(crate) enum Requested {
     Granted(Held),
     Queued(ClaimKey),
-    /// In line, and whoever awaits it is told that this could never end.
-    QueuedUnawaited(ClaimKey, Refusal),
 }
 
-/// What to tell a waiter, ready to be sent outside the lock.
-type Delivery = (Waiter, Result<Held, Refusal>);
+/// What is to be told, outside the lock.
+enum Delivery {
+    /// To who waits for a lease.
+    Answer(Waiter, Result<Held, Refusal>),
+    /// To who awaits a task that goes on.
+    Unawaited(Arc<RefusedWait>, Refusal),
+}
 
 impl Shared {
     /// Calls the machine under the lock, then tells those who wait what came of it, outside the lock.
@@ -384,7 +396,6 @@ impl Shared {
     ) -> Result<Requested, Refusal> {
         self.change(|state| match state.dispatch.request(ask, waiter)? {
             Decision::Queued(claim) => Ok(Requested::Queued(claim)),
-            Decision::QueuedUnawaited(claim, refusal) => Ok(Requested::QueuedUnawaited(claim, refusal)),
             Decision::Granted(claim, agent) => Ok(Requested::Granted(self.held(state, claim, agent))),
         })
     }
@@ -394,12 +405,37 @@ impl Shared {
         Held::new(Arc::clone(self), claim, entry)
     }
 
+    /// Makes a claim of a task that is not in line yet.
+    pub(crate) fn claim(self: &Arc<Self>, task: &TaskId, pool: PoolKey) -> TaskClaim {
+        let refused = Arc::<RefusedWait>::default();
+        let key = self.change(|state| {
+            let key = state.dispatch.claim(Some(task.clone()), pool);
+            state.refused_waits.insert(key, Arc::clone(&refused));
+            key
+        });
+        TaskClaim::new(Arc::clone(self), key, refused)
+    }
+
+    /// Ends a claim if it was granted nothing.
+    pub(crate) fn end_claim(self: &Arc<Self>, key: ClaimKey) {
+        self.change(|state| {
+            state.refused_waits.remove(key);
+            // The waiter is dropped outside the lock.
+            state.dispatch.withdraw(key)
+        });
+    }
+
     fn change<T>(self: &Arc<Self>, call: impl FnOnce(&mut State) -> T) -> T {
         let (result, mut deliveries) = self.locked(call);
         // A grant whose waiter is gone goes back, which may grant again: a loop, where dropping it would recurse.
-        while let Some((waiter, answer)) = deliveries.pop() {
-            if let Err(Ok(held)) = waiter.tell(answer) {
-                deliveries.extend(self.locked(|state| state.dispatch.release(held.into_key())).1);
+        while let Some(delivery) = deliveries.pop() {
+            match delivery {
+                Delivery::Answer(waiter, answer) => {
+                    if let Err(Ok(held)) = waiter.tell(answer) {
+                        deliveries.extend(self.locked(|state| state.dispatch.release(held.into_key())).1);
+                    }
+                }
+                Delivery::Unawaited(refused, refusal) => refused.tell(refusal),
             }
         }
         result
@@ -410,10 +446,16 @@ impl Shared {
         let result = call(&mut state);
         let effects = state.dispatch.take_effects();
         let deliver = |effect| match effect {
-            Effect::Refused { waiter, refusal } => (waiter, Err(refusal)),
-            Effect::Granted { waiter, claim, agent } => (waiter, Ok(self.held(&state, claim, agent))),
+            Effect::Refused { waiter, refusal } => Some(Delivery::Answer(waiter, Err(refusal))),
+            Effect::Granted { waiter, claim, agent } => {
+                Some(Delivery::Answer(waiter, Ok(self.held(&state, claim, agent))))
+            }
+            Effect::Unawaited { claim, refusal } => {
+                let refused = Arc::clone(state.refused_waits.get(claim)?);
+                Some(Delivery::Unawaited(refused, refusal))
+            }
         };
-        let mut deliveries: Vec<_> = effects.into_iter().map(deliver).collect();
+        let mut deliveries: Vec<_> = effects.into_iter().filter_map(deliver).collect();
         deliveries.reverse();
         (result, deliveries)
     }

@@ -19,6 +19,7 @@ use crate::{
     LeaseMark, Refusal, Slots,
     dispatch::{ClaimKey, WaitKey},
     registry::Shared,
+    slots::WeakSlots,
 };
 
 /// A task that runs, as its scope carries it: its place in the graph of who waits for whom.
@@ -26,7 +27,8 @@ use crate::{
 /// A runtime puts it in the scope of what it runs, so that it recognises work that this asks for.
 #[derive(Debug)]
 pub struct RunningTask {
-    slots: Slots,
+    /// Weak, since an executor may keep a handle of its task, and the registry keeps the executor.
+    slots: WeakSlots,
     claim: ClaimKey,
     has_ended: AtomicBool,
     /// Made by whoever needs it first: few tasks await a handle, and fewer are given up.
@@ -39,7 +41,7 @@ impl RunningTask {
     /// The task that has the lease of `mark`, under the limit `slots`.
     pub fn new(slots: &Slots, mark: &LeaseMark) -> Self {
         Self {
-            slots: slots.clone(),
+            slots: slots.downgrade(),
             claim: mark.key(),
             has_ended: AtomicBool::new(false),
             given_up: OnceLock::new(),
@@ -48,6 +50,10 @@ impl RunningTask {
 
     /// The task of a scope, if it runs under the limit `slots`.
     pub fn of<'a>(scope: &'a Scope, slots: &Slots) -> Option<&'a Self> {
+        scope.get::<Self>().filter(|running| running.slots.is_of(slots))
+    }
+
+    pub(crate) fn under<'a>(scope: &'a Scope, slots: &WeakSlots) -> Option<&'a Self> {
         scope.get::<Self>().filter(|running| running.slots.is(slots))
     }
 
@@ -74,9 +80,9 @@ impl RunningTask {
 
     /// Says that it awaits something from now on; `None` where nobody waits for it itself any more.
     pub fn wait(&self) -> Option<Wait> {
-        let shared = self.slots.shared();
-        let key = shared.with_dispatch(|dispatch| dispatch.open_wait(self.claim))?;
-        Some(Wait { shared: Arc::clone(shared), waiter: self.claim, key })
+        let slots = self.slots.upgrade()?;
+        let key = slots.shared().with_dispatch(|dispatch| dispatch.open_wait(self.claim))?;
+        Some(Wait { shared: Arc::clone(slots.shared()), waiter: self.claim, key })
     }
 }
 
@@ -144,21 +150,20 @@ impl RefusedWait {
         self.waker.register(cx.waker());
         self.refusal.lock().take()
     }
+
+    pub(crate) fn tell(&self, refusal: Refusal) {
+        *self.refusal.lock() = Some(refusal);
+        self.waker.wake();
+    }
 }
 
 impl TaskClaim {
-    pub(crate) fn new(shared: Arc<Shared>, key: ClaimKey) -> Self {
-        Self { shared, key, refused: Arc::default() }
+    pub(crate) fn new(shared: Arc<Shared>, key: ClaimKey, refused: Arc<RefusedWait>) -> Self {
+        Self { shared, key, refused }
     }
 
     pub(crate) fn refused_wait(&self) -> Arc<RefusedWait> {
         Arc::clone(&self.refused)
-    }
-
-    /// Tells whoever awaits the task that it waits for itself.
-    pub(crate) fn refuse_wait(&self, refusal: Refusal) {
-        *self.refused.refusal.lock() = Some(refusal);
-        self.refused.waker.wake();
     }
 
     pub(crate) fn key(&self) -> ClaimKey {
@@ -168,7 +173,7 @@ impl TaskClaim {
 
 impl Drop for TaskClaim {
     fn drop(&mut self) {
-        drop(self.shared.with_dispatch(|dispatch| dispatch.withdraw(self.key)));
+        self.shared.end_claim(self.key);
     }
 }
 

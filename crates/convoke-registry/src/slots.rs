@@ -1,6 +1,10 @@
 //! The limit of slots, and waiting for a lease and a slot together.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{
+    collections::HashMap,
+    fmt, ptr,
+    sync::{Arc, Weak},
+};
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -96,29 +100,52 @@ impl Slots {
     /// [`Refusal::WaitCycle`] where the wait could never end.
     pub async fn acquire_slot(&self, request: SlotRequest<'_>) -> Result<SlotLease, Refusal> {
         let ask = request.0.ask(Want::Slot, self.pool.key);
-        Ok(SlotLease::new(wait_for(&self.pool.shared, ask, None).await?))
+        Ok(SlotLease::new(wait_for(&self.pool.shared, ask).await?))
     }
 
     /// A claim of a task that is not in line yet, so that it can be awaited before it is.
     pub fn claim(&self, task: &TaskId) -> TaskClaim {
-        let key =
-            self.pool.shared.with_dispatch(|dispatch| dispatch.claim(Some(task.clone()), self.pool.key));
-        TaskClaim::new(Arc::clone(&self.pool.shared), key)
+        self.pool.shared.claim(task, self.pool.key)
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.pool.shared
     }
 
-    /// Whether both are the same limit.
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.pool, &other.pool)
-    }
-
     /// Many waits, answered through one queue.
     pub fn batch(&self) -> LeaseBatch {
         let (sender, receiver) = mpsc::unbounded_channel();
         LeaseBatch { slots: self.clone(), claims: HashMap::new(), sender, receiver }
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakSlots {
+        WeakSlots(Arc::downgrade(&self.pool))
+    }
+}
+
+/// A limit that is not kept alive.
+#[derive(Clone)]
+pub(crate) struct WeakSlots(Weak<OwnedPool>);
+
+impl WeakSlots {
+    pub(crate) fn upgrade(&self) -> Option<Slots> {
+        Some(Slots { pool: self.0.upgrade()? })
+    }
+
+    /// Whether both are the same limit.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
+
+    /// Whether it is this limit.
+    pub(crate) fn is_of(&self, slots: &Slots) -> bool {
+        ptr::eq(self.0.as_ptr(), Arc::as_ptr(&slots.pool))
+    }
+}
+
+impl fmt::Debug for WeakSlots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeakSlots").finish_non_exhaustive()
     }
 }
 
@@ -181,10 +208,10 @@ pub(crate) async fn acquire(
     pool: PoolKey,
     request: LeaseRequest<'_>,
 ) -> Result<Lease, Refusal> {
-    lease(wait_for(shared, request.ask(pool), request.claim()).await?)
+    lease(wait_for(shared, request.ask(pool)).await?)
 }
 
-async fn wait_for(shared: &Arc<Shared>, ask: Ask<'_>, claim: Option<&TaskClaim>) -> Result<Held, Refusal> {
+async fn wait_for(shared: &Arc<Shared>, ask: Ask<'_>) -> Result<Held, Refusal> {
     let mut receiver = None;
     let requested = shared.request(ask, || {
         let (sender, answer) = oneshot::channel();
@@ -194,12 +221,6 @@ async fn wait_for(shared: &Arc<Shared>, ask: Ask<'_>, claim: Option<&TaskClaim>)
     let queued = match requested {
         Requested::Granted(held) => return Ok(held),
         Requested::Queued(queued) => queued,
-        Requested::QueuedUnawaited(queued, refusal) => {
-            if let Some(claim) = claim {
-                claim.refuse_wait(refusal);
-            }
-            queued
-        }
     };
     let lost = || Refusal::AgentUnavailable { agent: None };
     let mut waiting = Waiting { shared, claim: queued, answer: receiver.ok_or_else(lost)? };
@@ -237,7 +258,7 @@ impl LeaseBatch {
             pool.shared.request(request.ask(pool.key), || Waiter::OfBatch(index, self.sender.clone()))?;
         match requested {
             Requested::Granted(held) => lease(held).map(Some),
-            Requested::Queued(claim) | Requested::QueuedUnawaited(claim, _) => {
+            Requested::Queued(claim) => {
                 if let Some(earlier) = self.claims.insert(index, claim) {
                     drop(pool.shared.with_dispatch(|dispatch| dispatch.withdraw(earlier)));
                 }

@@ -11,14 +11,11 @@ use std::{
 };
 
 use tokio::sync::oneshot;
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::sync::CancellationToken;
 
-use convoke_core::{ErrorCode, Scope, SessionId, TaskError, TaskId, TaskReport, TaskStatus};
+use convoke_core::{SessionId, TaskError, TaskId, TaskReport, TaskStatus};
 
-use crate::{
-    ProgressSender, RunningTask, Slots, TaskClaim, TeamError, Updates, Wait, dispatch::ClaimKey,
-    progress::progress_channel, running::RefusedWait,
-};
+use crate::{Awaitable, ProgressSender, TeamError, Updates, awaiting::Awaiting, progress::progress_channel};
 
 /// A task that runs on its own; a future of its report.
 ///
@@ -27,7 +24,10 @@ use crate::{
 /// A task that awaits the handle of another lends it its slot meanwhile. Where the wait could never end, because the
 /// other needs what the waiter has, the answer is a report of attempt 0 with the code `wait_cycle`: it is about the wait,
 /// and the task behind the handle goes on. So it does where the waiter is given up itself and works on, detached: then
-/// the code is `invalid_request`.
+/// the code is `invalid_request`. Await `&mut handle` to keep the handle for another try, or to [cancel](Self::cancel).
+///
+/// A task is awaited by one at a time: of several that poll one handle, the last. The handle of a nested task counts as
+/// awaited by the task that started it where it is polled outside of any task.
 #[must_use = "the task runs on its own, but its report is only here"]
 pub struct TaskHandle {
     task: TaskId,
@@ -35,28 +35,8 @@ pub struct TaskHandle {
     status: Arc<AtomicU8>,
     updates: Option<Updates>,
     answer: oneshot::Receiver<Result<TaskReport, TeamError>>,
-    place: Option<(Awaitable, SessionId)>,
-    /// The wait of the task that polls this.
-    wait: Option<Wait>,
-    /// Resolves once nobody waits for that task itself any more.
-    given_up: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
-}
-
-/// Where the task behind a handle stands among those who wait for each other.
-#[derive(Debug)]
-pub struct Awaitable {
-    slots: Slots,
-    claim: ClaimKey,
-    refused: Arc<RefusedWait>,
-    /// The task that started it, which awaits it also where another task polls the handle for it.
-    starter: Option<Scope>,
-}
-
-impl Awaitable {
-    /// The task that has `claim` under the limit `slots`; `starter` is the scope of the task that started it, if one did.
-    pub fn new(slots: &Slots, claim: &TaskClaim, starter: Option<Scope>) -> Self {
-        Self { slots: slots.clone(), claim: claim.key(), refused: claim.refused_wait(), starter }
-    }
+    /// Who awaits it, and the session that a refusal of that names.
+    awaiting: Option<(Awaiting, SessionId)>,
 }
 
 impl TaskHandle {
@@ -71,8 +51,7 @@ impl TaskHandle {
             progress: Some(progress),
             answer: Some(sender),
         };
-        let updates = Some(updates);
-        (Self { task, stop, status, updates, answer, place: None, wait: None, given_up: None }, driver)
+        (Self { task, stop, status, updates: Some(updates), answer, awaiting: None }, driver)
     }
 
     /// A handle of what has its answer already.
@@ -85,7 +64,9 @@ impl TaskHandle {
     /// Lets a task that awaits the handle lend its slot to the one behind it, which belongs to `session`, and hear where
     /// the wait could never end.
     pub fn awaitable(mut self, place: Awaitable, session: SessionId) -> Self {
-        self.place = Some((place, session));
+        let awaiting = Awaiting::new(place);
+        self.updates = self.updates.map(|updates| updates.awaiting(awaiting.clone()));
+        self.awaiting = Some((awaiting, session));
         self
     }
 
@@ -104,49 +85,17 @@ impl TaskHandle {
         decode(self.status.load(Ordering::Acquire))
     }
 
-    /// What the running task says about itself, from its start; `None` from the second call on.
+    /// What the running task says about itself, from its start; `None` from the second call on. A task that reads them
+    /// awaits the one behind the handle, as if it polled the handle.
     pub fn updates(&mut self) -> Option<Updates> {
         self.updates.take()
     }
 
-    /// Notes who awaits the task; an error where that could never end, or where the waiter is given up.
-    fn note_wait(&mut self, cx: &mut Context<'_>) -> Result<(), TaskError> {
-        let Some((place, _)) = &self.place else { return Ok(()) };
-        let current = Scope::current().filter(|scope| RunningTask::of(scope, &place.slots).is_some());
-        let is_current = current.is_some();
-        let waiter = current.or_else(|| place.starter.clone());
-        let Some(running) = waiter.as_ref().and_then(|scope| RunningTask::of(scope, &place.slots)) else {
-            (self.wait, self.given_up) = (None, None);
-            return Ok(());
-        };
-        let refused = place.refused.poll(cx);
-        let is_known = self.wait.as_ref().is_some_and(|wait| wait.is_of(running));
-        if !is_known {
-            // The one before ends first: a task is awaited by one at a time.
-            self.wait = None;
-            // Whoever has the handle of a task that another one started is not given up with that one.
-            self.given_up = is_current.then(|| Box::pin(running.given_up()));
-        }
-        if self.given_up.as_mut().is_some_and(|given_up| given_up.as_mut().poll(cx).is_ready()) {
-            let text =
-                "task that awaits it was given up, and may await nothing any more; the task itself goes on";
-            return Err(TaskError::new(ErrorCode::InvalidRequest, text));
-        }
-        if is_known {
-            return refused.map_or(Ok(()), |refusal| Err(refusal.into()));
-        }
-        self.wait = running.wait();
-        match &self.wait {
-            Some(wait) => Ok(wait.on(place.claim)?),
-            None => Ok(()),
-        }
-    }
-
     /// The answer to who may not await this; the task itself goes on.
     fn refused(&mut self, error: TaskError) -> Result<TaskReport, TeamError> {
-        (self.wait, self.given_up) = (None, None);
         let lost = || TeamError::Lost { task: self.task.clone() };
-        let session = self.place.as_ref().map(|(_, session)| session.clone()).ok_or_else(lost)?;
+        let (awaiting, session) = self.awaiting.take().ok_or_else(lost)?;
+        awaiting.end();
         let mut report = TaskReport::new(self.task.clone(), session, error.code().status());
         report.error = Some(error);
         Ok(report)
@@ -158,10 +107,12 @@ impl Future for TaskHandle {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if let Poll::Ready(answer) = Pin::new(&mut self.answer).poll(cx) {
-            (self.wait, self.given_up) = (None, None);
+            if let Some((awaiting, _)) = self.awaiting.take() {
+                awaiting.end();
+            }
             return Poll::Ready(answer.unwrap_or_else(|_| Err(TeamError::Lost { task: self.task.clone() })));
         }
-        match self.note_wait(cx) {
+        match self.awaiting.as_ref().map_or(Ok(()), |(awaiting, _)| awaiting.note(cx)) {
             Ok(()) => Poll::Pending,
             Err(error) => Poll::Ready(self.refused(error)),
         }

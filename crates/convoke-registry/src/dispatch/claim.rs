@@ -15,6 +15,8 @@ pub(super) struct Claim<W> {
     pub(super) task: Option<TaskId>,
     /// The limit that it belongs to.
     pub(super) pool: PoolKey,
+    /// Whether it was there before anybody awaited it, so that a wait for it can be refused and not it.
+    pub(super) is_known: bool,
     pub(super) standing: Standing<W>,
     /// The wait in which somebody awaits it; a task has one handle, so that there is one at a time.
     pub(super) awaited_in: Option<WaitKey>,
@@ -62,7 +64,15 @@ pub(super) struct Holding {
 
 impl<W> Claim<W> {
     pub(super) fn coming(task: Option<TaskId>, pool: PoolKey) -> Self {
-        Self { task, pool, standing: Standing::Coming, awaited_in: None, waits: Vec::new(), lends: None }
+        Self {
+            task,
+            pool,
+            is_known: false,
+            standing: Standing::Coming,
+            awaited_in: None,
+            waits: Vec::new(),
+            lends: None,
+        }
     }
 
     pub(super) fn is_coming(&self) -> bool {

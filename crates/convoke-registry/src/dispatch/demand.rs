@@ -102,25 +102,13 @@ impl Demands {
         }
     }
 
-    /// The agents that have all of `skills`, found through the rarest of them; `None` means every agent.
-    pub(super) fn matching(
-        &self,
-        skills: &[SkillId],
-        has_all: impl Fn(AgentKey) -> bool,
-    ) -> Option<Vec<AgentKey>> {
-        if skills.is_empty() {
-            return None;
-        }
-        let rarest = skills
+    /// The agents that have the rarest of `skills`; `None` where nobody has, or no skill is named.
+    pub(super) fn rarest(&self, skills: &[SkillId]) -> Option<&HashSet<AgentKey>> {
+        skills
             .iter()
             .map(|skill| self.skills.get(skill).map(|entry| &entry.agents))
             .min_by_key(|agents| agents.map_or(0, HashSet::len))
-            .flatten();
-        Some(
-            rarest.map_or_else(Vec::new, |agents| {
-                agents.iter().copied().filter(|&agent| has_all(agent)).collect()
-            }),
-        )
+            .flatten()
     }
 
     /// Puts a demand for `skills` in use. The caller has found the agents that meet it, and lists it with them.

@@ -2,12 +2,17 @@
 //!
 //! A task keeps its slot from its start to its end. While it awaits others it lends that slot to one of them at a time,
 //! so that one slot is enough for any depth of nesting. A lender is a pool of one slot: what it awaits stands in a queue
-//! of that pool too, and whichever pool has a slot first serves it. When the lender ends before its borrower, the slot
-//! passes on; when the borrower detaches, it goes back.
+//! of that pool too, and whichever pool has a slot first serves it. The slot is lent for as long as the wait lasts. When
+//! it ends before the borrower, because the waiter has given up or has ended, the borrower takes a slot of its own; when
+//! the borrower is detached, it goes on without one.
 
 use std::collections::HashSet;
 
-use super::{ClaimKey, Dispatch, PoolKey, Refusal, WaitKey, claim::Claim, pool::Pool};
+use super::{
+    ClaimKey, Dispatch, PoolKey, Refusal, WaitKey,
+    claim::{Claim, Standing},
+    pool::Pool,
+};
 
 /// Somebody who awaits others, from the first of them to the last.
 #[derive(Debug)]
@@ -27,7 +32,7 @@ impl<W> Dispatch<W> {
         let wait = self.waits.insert(Wait { waiter, awaited: HashSet::new() });
         claim.waits.push(wait);
         if claim.lends.is_none() {
-            claim.lends = Some(self.pools.insert(Pool::new(1, Some(waiter))));
+            claim.lends = Some(self.pools.insert(Pool::lent()));
         }
         Some(wait)
     }
@@ -81,14 +86,28 @@ impl<W> Dispatch<W> {
         self.queue_for_lent(claim_key);
     }
 
-    /// Takes a claim off the wait that it hangs on.
+    /// Takes a claim off the wait that it hangs on. Where it has the slot of whoever waited, that goes back at once, so
+    /// that the waiter can lend it again; the claim takes one of its own, beyond the limit if there is none left, and
+    /// nothing is granted until there is.
     pub(super) fn unlink(&mut self, claim_key: ClaimKey) {
-        let Some(key) = self.claims.get_mut(claim_key).and_then(|claim| claim.awaited_in.take()) else {
-            return;
-        };
-        let lent = self.claims.get_mut(claim_key).and_then(Claim::ticket_mut);
-        if let Some((age, queue)) = lent.and_then(|ticket| Some((ticket.age, ticket.lent.take()?))) {
-            self.leave(queue, age, claim_key);
+        let Some(claim) = self.claims.get(claim_key) else { return };
+        let (lent, own) = (self.lent_to(claim), claim.pool);
+        let Some(claim) = self.claims.get_mut(claim_key) else { return };
+        let Some(key) = claim.awaited_in.take() else { return };
+        match &mut claim.standing {
+            Standing::Coming => {}
+            Standing::Queued(ticket) => {
+                if let (age, Some(queue)) = (ticket.age, ticket.lent.take()) {
+                    self.leave(queue, age, claim_key);
+                }
+            }
+            Standing::Holding(holding) => {
+                if let Some(lent) = lent.filter(|_| holding.slot == lent) {
+                    holding.slot = Some(own);
+                    self.change_pool(own, |pool| pool.taken += 1);
+                    self.free_up(lent);
+                }
+            }
         }
         if let Some(wait) = self.waits.get_mut(key) {
             wait.awaited.remove(&claim_key);
@@ -114,21 +133,13 @@ impl<W> Dispatch<W> {
         lender.lends.filter(|_| lender.pool == claim.pool)
     }
 
-    /// Takes back the slot of work that has ended: it goes on to the work that borrows it, or is free.
+    /// Takes back the slot of work that has ended, and with it the one that it lent, which nobody has any more.
     pub(super) fn give_back(&mut self, slot: Option<PoolKey>, lends: Option<PoolKey>) {
-        let borrower = lends.and_then(|lends| self.pools.get(lends)?.borrower());
         if let Some(lends) = lends {
             self.close_pool(lends);
         }
-        match (borrower.and_then(|borrower| self.claims.get_mut(borrower)?.holding_mut()), slot) {
-            (Some(holding), slot) => {
-                holding.slot = slot;
-                if let Some(pool) = slot.and_then(|slot| self.pools.get_mut(slot)) {
-                    pool.taker = borrower;
-                }
-            }
-            (None, Some(slot)) => self.free_up(slot),
-            (None, None) => {}
+        if let Some(slot) = slot {
+            self.free_up(slot);
         }
     }
 

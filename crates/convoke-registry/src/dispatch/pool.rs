@@ -19,15 +19,18 @@ pub(super) struct Pool {
     pub(super) ready: BTreeSet<(Age, QueueKey)>,
     /// How many tickets wait for a slot of this pool.
     pub(super) waiting: usize,
-    /// Whose slot it is, if it is one that is lent.
-    lender: Option<ClaimKey>,
-    /// Who took the last slot that was taken.
-    pub(super) taker: Option<ClaimKey>,
+    /// Whether it is the slot of a task, lent to what that awaits.
+    is_lent: bool,
 }
 
 impl Pool {
-    pub(super) fn new(limit: usize, lender: Option<ClaimKey>) -> Self {
-        Self { limit, taken: 0, ready: BTreeSet::new(), waiting: 0, lender, taker: None }
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, taken: 0, ready: BTreeSet::new(), waiting: 0, is_lent: false }
+    }
+
+    /// The slot of a task that awaits others.
+    pub(super) fn lent() -> Self {
+        Self { is_lent: true, ..Self::new(1) }
     }
 
     pub(super) fn is_free(&self) -> bool {
@@ -35,12 +38,12 @@ impl Pool {
     }
 
     pub(super) fn is_lent(&self) -> bool {
-        self.lender.is_some()
+        self.is_lent
     }
 
-    /// Who has the slot of a pool of one.
-    pub(super) fn borrower(&self) -> Option<ClaimKey> {
-        self.taker.filter(|_| !self.is_free())
+    /// Whether more slots are taken than there are, because of work that had to take one of its own.
+    pub(super) fn is_over(&self) -> bool {
+        self.taken > self.limit
     }
 
     /// The age of the oldest ticket that only has to be granted, if a slot is free.

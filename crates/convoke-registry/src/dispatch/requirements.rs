@@ -2,7 +2,7 @@
 
 use convoke_core::SkillId;
 
-use super::{AgentKey, DemandKey, Dispatch, Refusal, agent::Agent};
+use super::{AgentKey, DemandKey, Dispatch, Refusal, agent::Agent, demand::Demand};
 
 impl<W> Dispatch<W> {
     /// The demand for these skills, put in use if it is not.
@@ -10,7 +10,7 @@ impl<W> Dispatch<W> {
         if let Some(demand) = self.demands.find(skills) {
             return demand;
         }
-        let keys = self.with_skills(skills);
+        let keys: Vec<_> = self.with_skills(skills).collect();
         let candidates = keys.iter().filter_map(|&key| Some(self.agents.get(key)?.candidate(key)));
         let demand = self.demands.insert(skills, candidates);
         for key in keys {
@@ -23,16 +23,20 @@ impl<W> Dispatch<W> {
     }
 
     /// The agents that have all of these skills.
-    pub(crate) fn with_skills(&self, skills: &[SkillId]) -> Vec<AgentKey> {
-        let has_all = |agent: &Agent| skills.iter().all(|one| agent.skills.contains(one));
-        let found = self.demands.matching(skills, |key| self.agents.get(key).is_some_and(has_all));
-        found.unwrap_or_else(|| self.agents.keys().collect())
+    pub(crate) fn with_skills(&self, skills: &[SkillId]) -> impl Iterator<Item = AgentKey> {
+        let all = skills.is_empty().then(|| self.agents.keys());
+        let rarest = self.demands.rarest(skills);
+        let found = all.into_iter().flatten().chain(rarest.into_iter().flatten().copied());
+        found.filter(|&key| {
+            self.agents.get(key).is_some_and(|agent| skills.iter().all(|one| agent.skills.contains(one)))
+        })
     }
 
     /// The agents that meet a demand in use.
-    pub(super) fn agents_of(&self, demand: DemandKey) -> Vec<&Agent> {
-        let Some(demand) = self.demands.get(demand) else { return Vec::new() };
-        self.with_skills(demand.skills()).into_iter().filter_map(|key| self.agents.get(key)).collect()
+    pub(super) fn agents_of(&self, demand: DemandKey) -> impl Iterator<Item = &Agent> {
+        let skills = self.demands.get(demand).map(Demand::skills);
+        let found = skills.into_iter().flat_map(|skills| self.with_skills(skills));
+        found.filter_map(|key| self.agents.get(key))
     }
 
     /// Takes out of use what nobody waits for and what was not asked for lately.
@@ -60,10 +64,7 @@ impl<W> Dispatch<W> {
 
     pub(super) fn retire(&mut self, key: DemandKey) {
         if let Some(demand) = self.demands.get(key) {
-            let met = self
-                .demands
-                .matching(demand.skills(), |_| true)
-                .unwrap_or_else(|| self.agents.keys().collect());
+            let met: Vec<_> = self.with_skills(demand.skills()).collect();
             for agent in met {
                 if let Some(agent) = self.agents.get_mut(agent) {
                     agent.demands.retain(|&other| other != key);

@@ -12,12 +12,13 @@
 //! circle goes on once it is broken.
 //!
 //! **What it costs.** Nothing where nobody awaits a ticket. Otherwise the search follows who waits for whom from the one
-//! that is checked, over tasks that run and await something, of which there are no more than slots times nesting depth.
+//! that is checked, over tasks that run and await something, of which there are no more than slots times nesting depth. Of the
+//! agents that could serve a ticket it looks at all only where none has a unit that ends by itself.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{
-    ClaimKey, Dispatch, Refusal, WaitStep,
+    ClaimKey, Dispatch, Effect, Refusal, WaitStep,
     agent::Agent,
     claim::{Claim, Standing},
     pool::Place,
@@ -59,8 +60,19 @@ impl<W> Dispatch<W> {
     /// Refuses tickets that wait for themselves, the youngest first, until there is none.
     pub(super) fn refuse_endless(&mut self) {
         while let Some((key, path)) = self.youngest_endless() {
-            self.refuse_one(key, Refusal::WaitCycle { path });
+            let refusal = Refusal::WaitCycle { path };
+            if self.claims.get(key).is_some_and(|claim| claim.is_known) {
+                self.refuse_wait(key, refusal);
+            } else {
+                self.refuse_one(key, refusal);
+            }
         }
+    }
+
+    /// Refuses the wait for a claim that was there before it; the claim can end without that.
+    pub(super) fn refuse_wait(&mut self, claim: ClaimKey, refusal: Refusal) {
+        self.unlink(claim);
+        self.effects.push(Effect::Unawaited { claim, refusal });
     }
 
     fn youngest_endless(&self) -> Option<(ClaimKey, Vec<WaitStep>)> {
@@ -97,19 +109,20 @@ impl<W> Dispatch<W> {
     }
 
     fn rest_of_place(&self, place: Place) -> Rest {
-        let agents: Vec<&Agent> = match place {
-            Place::Slot => return Rest::Nothing,
-            Place::Agent(agent) => self.agents.get(agent).into_iter().collect(),
-            Place::Demand(demand) => self.agents_of(demand),
-        };
         let mut blocked = Vec::new();
-        for agent in agents.into_iter().filter(|agent| agent.is_available()) {
-            if agent.has_unit_that_ends() {
-                return Rest::Nothing;
-            }
+        // One that ends is enough, so that this mostly looks at the first.
+        let mut holds_up = |agent: &Agent| {
             blocked.extend(agent.blocked.iter().copied().map(Node::Claim));
-        }
-        Rest::Any(blocked)
+            !agent.has_unit_that_ends()
+        };
+        let all_hold_up = match place {
+            Place::Slot => return Rest::Nothing,
+            Place::Agent(agent) => self.agents.get(agent).is_none_or(&mut holds_up),
+            Place::Demand(demand) => {
+                self.agents_of(demand).filter(|agent| agent.is_available()).all(&mut holds_up)
+            }
+        };
+        if all_hold_up { Rest::Any(blocked) } else { Rest::Nothing }
     }
 }
 
