@@ -321,8 +321,11 @@ impl<W> Dispatch<W> {
 
     /// Gives a unit and its slot back.
     pub(crate) fn release(&mut self, key: ClaimKey) {
-        let Some(holding) = self.claims.get(key).and_then(Claim::holding) else { return };
-        let lends = self.claims.get(key).and_then(|claim| claim.lends);
+        let Some(claim) = self.claims.get_mut(key) else { return };
+        let lends = claim.lends;
+        let Some(held) = claim.holding_mut() else { return };
+        // Taken out, so that it is not moved as that of work that goes on.
+        let holding = Holding { slot: held.slot.take(), ..*held };
         self.forget(key);
         if let Some(agent_key) = holding.agent
             && let Some(agent) = self.agents.get_mut(agent_key)

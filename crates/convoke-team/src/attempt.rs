@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use convoke_core::{ErrorCode, TaskError, TaskReport, TaskStatus};
-use convoke_observability::panic_detail;
-use convoke_registry::{CoordinationBody, CoordinationCheck, Lease, Refusal, SlotRequest, TaskDriver};
+use convoke_observability::{drop_isolated, panic_detail};
+use convoke_registry::{
+    CoordinationBody, CoordinationCheck, Lease, Refusal, SlotLease, SlotRequest, TaskDriver,
+};
 use convoke_session::{Admission, Admitted};
 
 use crate::{
+    ending::StopCause,
     execution::Work,
     outcome::Conclusion,
     prepared::{Answer, Prepared},
@@ -21,21 +24,56 @@ pub(crate) enum Job {
     Coordinated(CoordinationCheck, CoordinationBody),
 }
 
+/// What was waited for.
+enum Granted {
+    Lease(Lease),
+    Slot(SlotLease),
+}
+
+impl Job {
+    /// The body of a coordinated task whose check has passed; none where an agent does the work.
+    fn begin(self) -> Result<Option<CoordinationBody>, TaskError> {
+        let Self::Coordinated(check, body) = self else { return Ok(None) };
+        match passes(check) {
+            Ok(()) => Ok(Some(body)),
+            Err(error) => {
+                drop_isolated(body);
+                Err(error)
+            }
+        }
+    }
+}
+
 impl Prepared {
     /// Runs one attempt to its report: admission, dispatch, work, settlement. `driver` shows how far it is.
     pub(crate) async fn run(mut self: Box<Self>, job: Job, driver: Option<&mut TaskDriver>) -> Answer {
-        if let Some(error) = self.defect() {
-            return self.refuse(error);
-        }
-        let body = match job {
-            Job::Agent => None,
-            Job::Coordinated(check, body) => match passes(check) {
-                Ok(()) => Some(body),
-                Err(error) => return self.refuse(error),
-            },
+        let body = match self.defect() {
+            None => job.begin(),
+            Some(error) => {
+                drop_isolated(job);
+                Err(error)
+            }
         };
-        match self.admit() {
-            Ok(Admitted::Attempt(admission)) => self.dispatch(admission, body, driver).await,
+        let body = match body {
+            Ok(body) => body,
+            Err(error) => return self.refuse(error),
+        };
+        let admitted = self.admit();
+        if let Ok(Admitted::Attempt(admission)) = admitted {
+            return self.dispatch(admission, body, driver).await;
+        }
+        // The caller's code, as all that is dropped so.
+        drop_isolated(body);
+        self.not_admitted(admitted)
+    }
+
+    /// Answers where there is no attempt.
+    fn not_admitted(self: Box<Self>, admitted: Result<Admitted, TaskError>) -> Answer {
+        match admitted {
+            // Whoever calls this has taken the attempts out; one that came here would end as given up.
+            Ok(Admitted::Attempt(admission)) => {
+                self.settle(admission, Conclusion::of_stop(StopCause::Cancelled, "before it was dispatched"))
+            }
             Ok(Admitted::Recorded(report)) => self.recorded(report, false),
             Ok(Admitted::Accepted(report)) => self.recorded(report, true),
             Err(error) => self.refuse(error),
@@ -44,29 +82,18 @@ impl Prepared {
 
     /// Runs one attempt whose lease and slot are granted already: admission, work, settlement.
     pub(crate) async fn run_granted(mut self: Box<Self>, lease: Lease) -> Answer {
-        match self.admit() {
-            // The pause that it answers came after it had asked for an agent, and was another agent's.
-            Ok(Admitted::Attempt(admission))
-                if admission.required_agent().is_some_and(|agent| agent != *lease.agent()) =>
-            {
-                drop(lease);
-                // Boxed, since it is rare, and would make the future of each task of a batch larger.
-                Box::pin(self.dispatch(admission, None, None)).await
-            }
-            Ok(Admitted::Attempt(admission)) => self.work(admission, Work::Agent(lease), None).await,
-            Ok(Admitted::Recorded(report)) => {
-                drop(lease);
-                self.recorded(report, false)
-            }
-            Ok(Admitted::Accepted(report)) => {
-                drop(lease);
-                self.recorded(report, true)
-            }
-            Err(error) => {
-                drop(lease);
-                self.refuse(error)
-            }
+        let admitted = self.admit();
+        let Ok(Admitted::Attempt(admission)) = admitted else {
+            drop_isolated(lease);
+            return self.not_admitted(admitted);
+        };
+        // The pause that it answers came after it had asked for an agent, and was another agent's.
+        if admission.required_agent().is_some_and(|agent| agent != *lease.agent()) {
+            drop_isolated(lease);
+            // Boxed, since it is rare, and would make the future of each task of a batch larger.
+            return Box::pin(self.dispatch(admission, None, None)).await;
         }
+        self.work(admission, Work::Agent(lease), None).await
     }
 
     /// Waits for a slot, and for an agent unless there is a body, and works.
@@ -76,33 +103,32 @@ impl Prepared {
         body: Option<CoordinationBody>,
         driver: Option<&mut TaskDriver>,
     ) -> Answer {
-        if let Some(cause) = self.is_stopped() {
-            return self.settle(admission, Conclusion::of_stop(cause, "before it was dispatched"));
-        }
-        if let Some(error) = self.untold() {
-            return self.settle(admission, Conclusion::of_error(error));
-        }
-        match self.granted(&admission, body).await {
-            Ok(work) => self.work(admission, work, driver).await,
-            Err(error) => self.settle(admission, Conclusion::of_error(error)),
-        }
+        let stopped = self.is_stopped().map(|cause| cause.error("before it was dispatched"));
+        let granted = match stopped.or_else(|| self.untold()) {
+            Some(error) => Err(error),
+            None => self.granted(&admission, body.is_some()).await,
+        };
+        let work = match (granted, body) {
+            (Ok(Granted::Lease(lease)), _) => Work::Agent(lease),
+            (Ok(Granted::Slot(slot)), body) => Work::Body(slot, body),
+            (Err(error), body) => {
+                drop_isolated(body);
+                return self.settle(admission, Conclusion::of_error(error));
+            }
+        };
+        self.work(admission, work, driver).await
     }
 
     /// Waits for what the work needs, or for a stop.
-    async fn granted(
-        &self,
-        admission: &Admission,
-        body: Option<CoordinationBody>,
-    ) -> Result<Work, TaskError> {
+    async fn granted(&self, admission: &Admission, is_body: bool) -> Result<Granted, TaskError> {
         let paused_at = admission.required_agent();
         let granted = async {
             let slots = &self.shared.slots;
-            Ok::<_, Refusal>(match body {
-                None => Work::Agent(slots.acquire(self.wanted(paused_at.as_ref())).await?),
-                Some(body) => {
-                    let slot = SlotRequest::new(&self.subject.task).awaited_in(self.origin.awaited_in);
-                    Work::Body(slots.acquire_slot(slot).await?, Some(body))
-                }
+            Ok::<_, Refusal>(if is_body {
+                let slot = SlotRequest::new(&self.subject.task).awaited_in(self.origin.awaited_in);
+                Granted::Slot(slots.acquire_slot(slot).await?)
+            } else {
+                Granted::Lease(slots.acquire(self.wanted(paused_at.as_ref())).await?)
             })
         };
         tokio::select! {

@@ -44,9 +44,29 @@ impl Caller {
         RunningTask::of(self.0.as_ref()?, slots)
     }
 
-    /// The wait of the task that asks, from now on.
+    /// The wait of the task that awaits what is asked for, from now on: the one that polls it or, where no task does, the
+    /// one that asks.
     pub(crate) fn wait(&self, slots: &Slots) -> Option<Wait> {
-        self.running(slots)?.wait()
+        let polls = Self::find(None, slots);
+        if polls.is_task() { polls.running(slots)?.wait() } else { self.running(slots)?.wait() }
+    }
+
+    /// Why the task that asks may ask no more, where it has ended.
+    pub(crate) fn ended(&self, slots: &Slots) -> Option<TaskError> {
+        if !self.running(slots)?.has_ended() {
+            return None;
+        }
+        let text = format!(
+            "task `{}` has ended, and its handle with it; ask before it ends, or use `spawn_independent`",
+            self.name()
+        );
+        Some(TaskError::new(ErrorCode::InvalidRequest, text))
+    }
+
+    /// The task that asks, for a text.
+    fn name(&self) -> String {
+        let entry = self.0.as_ref().and_then(|scope| scope.lineage().next());
+        entry.map(|entry| entry.task.to_string()).unwrap_or_default()
     }
 
     /// The token that stops what it asks for, besides whatever else does.
@@ -57,13 +77,7 @@ impl Caller {
     /// Why it may not ask.
     pub(crate) fn refusal(&self, shared: &Shared, options: Option<&Budget>) -> Option<TaskError> {
         let scope = self.0.as_ref()?;
-        let by = scope.lineage().next().map(|entry| entry.task.to_string()).unwrap_or_default();
-        if self.running(&shared.slots).is_some_and(RunningTask::has_ended) {
-            let text = format!(
-                "task `{by}` has ended, and its handle with it; ask before it ends, or use `spawn_independent`"
-            );
-            return Some(TaskError::new(ErrorCode::InvalidRequest, text));
-        }
+        let by = self.name();
         if scope.depth() > shared.max_nesting_depth {
             let text = format!(
                 "task `{by}` is nested {} deep already, and {} is the limit; ask from higher up, or raise \

@@ -63,7 +63,6 @@ pub(crate) struct Execution {
     pub(crate) request: Option<TaskRequest>,
     pub(crate) handle: SessionHandle,
     pub(crate) team: TeamHandle,
-    pub(crate) scope: Scope,
     pub(crate) previous: Option<Arc<TaskReport>>,
     pub(crate) progress: Option<ProgressSender>,
     /// The last field, so that it is dropped last: the capacity is free when the end is told.
@@ -77,6 +76,7 @@ pub(crate) struct AfterAbandonment {
     pub(crate) ending: Arc<Ending>,
     /// Takes the end, until it is told. The driver hears of it for as long as the attempt is not settled.
     pub(crate) end: Option<oneshot::Sender<WorkEnd>>,
+    pub(crate) scope: Scope,
     pub(crate) session: Session,
     pub(crate) subject: Subject,
     pub(crate) began: Instant,
@@ -88,7 +88,7 @@ pub(crate) struct AfterAbandonment {
 impl Execution {
     /// Runs the work to its end, whenever that is.
     pub(crate) async fn run(mut self: Box<Self>) {
-        let scope = self.scope.clone();
+        let scope = self.after.scope.clone();
         let said = scope.wrap(self.guarded()).await;
         let (decided, at) = (self.after.ending.end(), Instant::now());
         // Before its slot is free, so that nothing that it has started begins with that.
@@ -129,16 +129,17 @@ impl Execution {
         let (handle, team, previous) = (self.handle.clone(), self.team.clone(), self.previous.take());
         match &mut self.work {
             Some(Work::Agent(lease)) => {
-                let ctx = ExecutionContext::of_attempt(lease.agent().clone(), handle, self.scope.clone())
-                    .with_team(team)
-                    .with_previous(previous)
-                    .with_progress(self.progress.take());
+                let ctx =
+                    ExecutionContext::of_attempt(lease.agent().clone(), handle, self.after.scope.clone())
+                        .with_team(team)
+                        .with_previous(previous)
+                        .with_progress(self.progress.take());
                 let work = lease.executor().execute(self.request.take().unwrap_or_default(), ctx);
                 let said = if lease.capabilities().abort_on_cancel {
                     // Its future is dropped at its first yield after the signal.
                     tokio::select! {
                         biased;
-                        () = self.scope.cancellation().cancelled() => Err(ExecutorError::cancelled()),
+                        () = self.after.scope.cancellation().cancelled() => Err(ExecutorError::cancelled()),
                         said = work => said,
                     }
                 } else {
@@ -148,7 +149,9 @@ impl Execution {
                 said.map_err(ExecutorError::into_task_error)
             }
             Some(Work::Body(_, body)) => match body.take() {
-                Some(body) => body(CoordinatedContext::new(handle, self.scope.clone(), team, previous)).await,
+                Some(body) => {
+                    body(CoordinatedContext::new(handle, self.after.scope.clone(), team, previous)).await
+                }
                 None => Ok(TaskOutcome::cancelled()),
             },
             None => Ok(TaskOutcome::cancelled()),
@@ -186,6 +189,7 @@ impl Drop for AfterAbandonment {
     fn drop(&mut self) {
         // Where the tokio runtime ends before the work, this is its end, unless the driver gave up before.
         self.ending.end();
+        end_nested(&self.scope, &self.shared);
         // Gone before the record is looked at: whoever comes second, this or the commit, sees what the other did.
         self.end = None;
         if self.ending.is_abandoned() {

@@ -14,7 +14,7 @@ use convoke_core::{
     AgentId, Budget, ErrorCode, TaskError, TaskId, TaskReport, TaskRequest, TaskStatus, Timing,
 };
 use convoke_registry::{LeaseRequest, RunOptions, TaskClaim, TeamError, WaitId};
-use convoke_session::{AdmissionOptions, Admitted, Attempt};
+use convoke_session::{AdmissionOptions, Admitted, Attempt, IfCompleted};
 
 use crate::{
     TeamEventKind, TelemetryFailures, caller::Caller, ending::StopCause, outcome::Conclusion,
@@ -91,8 +91,7 @@ impl Drop for Prepared {
             self.tell(TeamEventKind::Failed, TaskStatus::Failed, Some(&error));
         }
         // As a rule the session of an unnamed run is over now; that of the task that asks is not.
-        let is_own = self.lifetime == Lifetime::OfItsWork && !self.origin.caller.is_task();
-        if is_own {
+        if self.lifetime == Lifetime::OfItsWork {
             self.shared.sessions.end_own_if_over(&self.subject.session);
         } else {
             self.shared.sessions.end_if_over(&self.subject.session);
@@ -115,13 +114,18 @@ impl Prepared {
     ) -> Box<Self> {
         let Origin { caller, started, .. } = &origin;
         let deadline = deadline(shared, &request, &options, caller, *started);
-        let lifetime = if request.session.is_some() { Lifetime::UntilRemoved } else { Lifetime::OfItsWork };
+        let lifetime = match (&request.session, caller.is_task()) {
+            (Some(_), _) => Lifetime::UntilRemoved,
+            (None, true) => Lifetime::OfItsCaller,
+            (None, false) => Lifetime::OfItsWork,
+        };
         let session = request.session.take().or_else(|| caller.session());
         let session = session.unwrap_or_else(|| shared.ids.session(shared.clock.unix_millis(*started)));
         request.session = Some(session.clone());
         let trace_id = request.trace_id.as_deref().map(Arc::from).or_else(|| caller.trace_id());
         let subject = Subject { session, task, attempt: 0, agent: None, trace_id, span: Span::none() };
-        let refusal = caller.refusal(shared, options.budget.as_ref());
+        let refusal =
+            caller.refusal(shared, options.budget.as_ref()).or_else(|| unknowing(&options, lifetime));
         let mut admission = AdmissionOptions::default().with_if_completed(options.if_completed);
         admission.late = options.late;
         Box::new(Self {
@@ -170,7 +174,9 @@ impl Prepared {
             let text = "runtime drains and admits nothing more; run the task elsewhere";
             return Some(TaskError::new(ErrorCode::ShuttingDown, text));
         }
-        self.refusal.clone().or_else(|| Some(self.request.defect()?.into_task_error()))
+        // The task that asks may have ended since.
+        let ended = self.origin.caller.ended(&self.shared.slots);
+        ended.or_else(|| self.refusal.clone()).or_else(|| Some(self.request.defect()?.into_task_error()))
     }
 
     /// Resolves when the attempt is to stop; cancellation comes first where both hold.
@@ -319,6 +325,13 @@ impl Prepared {
         let failed = self.shared.telemetry.tell(kind, &self.subject, status, error, elapsed);
         self.telemetry_errors = self.telemetry_errors.saturating_add(failed);
     }
+}
+
+/// Why a word about what ran before says nothing: a session that is made for a run knows of no other.
+fn unknowing(options: &RunOptions, lifetime: Lifetime) -> Option<TaskError> {
+    let asks = options.if_completed == IfCompleted::Return || options.late.is_some();
+    let text = "request names no session, and one of its own knows nothing of what ran before; name the session of that";
+    (asks && lifetime == Lifetime::OfItsWork).then(|| TaskError::new(ErrorCode::InvalidRequest, text))
 }
 
 /// The earliest of what request, caller and the task that asks say, from the first poll on; the default if they say nothing.

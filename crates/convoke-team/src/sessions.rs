@@ -81,6 +81,8 @@ pub(crate) enum Lifetime {
     UntilRemoved,
     /// As long as work of it is active, paused, detached or late.
     OfItsWork,
+    /// It is that of the task that asks, and is not made anew once that has ended.
+    OfItsCaller,
 }
 
 #[derive(Debug)]
@@ -133,6 +135,10 @@ impl Sessions {
         let room = self.room(&sessions);
         match sessions.entry(id.clone()) {
             Entry::Occupied(kept) => Ok(kept.get().session.admit_with(attempt, options)?),
+            Entry::Vacant(_) if lifetime == Lifetime::OfItsCaller => {
+                let text = format!("session `{id}` of the task that asks is over; ask before that ends");
+                Err(TaskError::new(ErrorCode::InvalidRequest, text))
+            }
             Entry::Vacant(free) => {
                 room.map_err(|limit| TaskError::new(ErrorCode::SessionFull, too_many(limit)))?;
                 let session = Session::with_limits(id.clone(), self.limits);

@@ -10,13 +10,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, field::display};
 
 use convoke_core::{ErrorCode, Lineage, Scope, TaskError, TaskStatus, Timing};
+use convoke_observability::drop_isolated;
 use convoke_registry::{LeaseMark, RunningTask, TaskDriver, TeamHandle};
 use convoke_session::{Admission, LateWriteHook, Session};
 
 use crate::{
     TeamEventKind,
     caller::TaskSpan,
-    ending::Ending,
+    ending::{Ending, StopCause},
     execution::{AfterAbandonment, Execution, Work, WorkEnd, end_nested, end_of_detached},
     outcome::{Conclusion, Worker},
     prepared::{Answer, Prepared},
@@ -46,10 +47,15 @@ impl Prepared {
         work: Work,
         driver: Option<&mut TaskDriver>,
     ) -> Answer {
+        let mut work = Some(work);
         // A call of its own, so that the future has no room for what only the beginning needs.
-        let mut begun = match self.begin(&mut admission, work, driver) {
+        let mut begun = match self.begin(&mut admission, &mut work, driver) {
             Ok(begun) => begun,
-            Err(error) => return self.settle(admission, Conclusion::of_error(error)),
+            Err(error) => {
+                // It may hold the last copy of the host's executor, or its body.
+                drop_isolated(work);
+                return self.settle(admission, Conclusion::of_error(error));
+            }
         };
         let Concluded { conclusion, at, is_detached } = self.conclude(&mut begun).await;
         let Begun { began, scope, mut ended, .. } = begun;
@@ -78,14 +84,15 @@ impl Prepared {
     fn begin(
         &mut self,
         admission: &mut Admission,
-        work: Work,
+        work: &mut Option<Work>,
         mut driver: Option<&mut TaskDriver>,
     ) -> Result<Begun, TaskError> {
         // The grant may have crossed a stop: then nothing was started.
         if let Some(cause) = self.is_stopped() {
             return Err(cause.error("before it was started"));
         }
-        if let Some(agent) = work.agent() {
+        let agent = work.as_ref().and_then(Work::agent);
+        if let Some(agent) = agent {
             self.subject.span.record("agent", display(agent));
             self.subject.agent = Some(agent.clone());
         }
@@ -95,7 +102,7 @@ impl Prepared {
             return Err(error);
         }
         let late = self.late_writes(admission.session());
-        let handle = match work.agent() {
+        let handle = match agent {
             Some(agent) => admission.start(agent, late),
             None => admission.start_coordinated(late),
         };
@@ -107,21 +114,24 @@ impl Prepared {
             return Err(error);
         }
         let began = Instant::now();
-        let mark = work.mark();
+        let mark = work
+            .as_ref()
+            .map(Work::mark)
+            .ok_or_else(|| StopCause::Cancelled.error("before it was started"))?;
         let scope = self.scope(&mark);
         let (end, ended) = oneshot::channel();
         let ending = Arc::new(Ending::default());
         // The executor gets the request itself; what is left of it here are the host's own notes.
         let metadata = self.request.metadata.clone();
         let execution = Box::new(Execution {
-            work: Some(work),
+            work: work.take(),
             request: Some(mem::take(&mut self.request)),
             handle,
             team: TeamHandle::new(&self.shared).for_task(scope.clone()),
-            scope: scope.clone(),
             previous: admission.previous(),
             progress: driver.as_mut().and_then(|driver| driver.progress()),
             after: AfterAbandonment {
+                scope: scope.clone(),
                 shared: Arc::clone(&self.shared),
                 ending: Arc::clone(&ending),
                 end: Some(end),

@@ -44,8 +44,8 @@ impl<W> Dispatch<W> {
     /// The path of who waits for whom, where the wait could never end; then it is not awaited.
     pub(crate) fn await_claim(&mut self, wait: WaitKey, key: ClaimKey) -> Result<(), Refusal> {
         self.link(wait, key);
-        let waiter = self.waits.get(wait).map(|wait| wait.waiter);
-        if let Some(path) = waiter.and_then(|waiter| self.endless_wait(waiter)) {
+        // From the awaited one, which mostly rests on nothing: its waiter may await many others.
+        if let Some(path) = self.endless_wait(key) {
             self.unlink(key);
             return Err(Refusal::WaitCycle { path });
         }

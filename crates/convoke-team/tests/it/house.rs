@@ -62,17 +62,23 @@ impl House {
         self.team.stats().slots
     }
 
-    /// Checks what holds at each moment: units in use within what there is, detached work among them, and slots within
-    /// the limit.
+    /// Checks what holds at each moment where nobody lets go of what it awaits: units in use within what there is, and
+    /// slots within the limit.
     #[track_caller]
     pub(crate) fn assert_sound(&self) {
+        self.assert_units();
+        let stats = self.team.stats();
+        assert!(stats.slots.taken <= stats.max_parallel_tasks, "{stats:?}");
+    }
+
+    /// Checks what holds at each moment: units in use within what there is, detached work among them.
+    #[track_caller]
+    pub(crate) fn assert_units(&self) {
         for agent in self.registry.list() {
             let max = agent.descriptor.max_concurrency;
             assert!(agent.active <= max && agent.detached <= agent.active, "{agent:?}");
             assert_eq!(agent.free() + agent.active, max);
         }
-        let stats = self.team.stats();
-        assert!(stats.slots.taken <= stats.max_parallel_tasks, "{stats:?}");
     }
 
     /// Whether no slot is taken, none is waited for, and no detached work is left.

@@ -72,7 +72,7 @@ async fn play_in(plan: &Plan, weather: Weather) {
 
     sleep(ms(1)).await;
     while !roots.is_empty() || !house.is_at_rest() || world.alive() > 0 {
-        house.assert_sound();
+        house.assert_units();
         if weather == Weather::Calm {
             let (awake, beside) = world.at_work();
             assert!(awake <= plan.limit + beside, "{awake} work, limit {}, {beside} beside it", plan.limit);
