@@ -28,12 +28,22 @@ pub struct Attempt {
     /// What is asked for, so that the same request can get the report of a completed task instead of an attempt:
     /// [`IfCompleted::Return`](crate::IfCompleted::Return).
     pub digest: Option<RequestDigest>,
+    /// Whether no agent is to have it; `false` unless [made so](Self::coordinated). Such an attempt answers the pauses of
+    /// coordinated tasks alone, and any other those of agents alone.
+    pub is_coordinated: bool,
 }
 
 impl Attempt {
     /// An attempt that the host asks for, without input.
     pub fn new(task: TaskId) -> Self {
-        Self { task, input: Vec::new(), resume: None, author: Author::Host, digest: None }
+        Self {
+            task,
+            input: Vec::new(),
+            resume: None,
+            author: Author::Host,
+            digest: None,
+            is_coordinated: false,
+        }
     }
 
     /// An attempt at what a request asks for: its input, its messages, then the answer to a pause.
@@ -41,7 +51,7 @@ impl Attempt {
     /// `task` is the id that it runs under. Only a request that names its [id](TaskRequest::id) itself gets its
     /// [digest](Self::digest): under a generated one nobody can send it again, and hashing it takes time.
     pub fn of_request(task: TaskId, request: &TaskRequest) -> Self {
-        let mut attempt = Self::coordinated(task, request);
+        let mut attempt = Self::without_input(task, request);
         // The input and the answer come with them.
         let messages = request.messages.len() + 1 + usize::from(request.resume.is_some());
         attempt.input = Vec::with_capacity(messages);
@@ -61,6 +71,11 @@ impl Attempt {
     /// for one. Begin it with [`Admission::start_coordinated`](crate::Admission::start_coordinated). Otherwise as
     /// [`of_request`](Self::of_request).
     pub fn coordinated(task: TaskId, request: &TaskRequest) -> Self {
+        Self { is_coordinated: true, ..Self::without_input(task, request) }
+    }
+
+    /// What an attempt at a request has, whoever is to have it.
+    fn without_input(task: TaskId, request: &TaskRequest) -> Self {
         let digest = request.id.as_ref().map(|_| request.digest());
         Self { resume: request.resume.clone(), digest, ..Self::new(task) }
     }

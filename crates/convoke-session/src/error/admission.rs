@@ -1,6 +1,6 @@
 //! Why an attempt was not admitted.
 
-use convoke_core::{ErrorCode, TaskError, TaskId, TaskStatus};
+use convoke_core::{AgentId, ErrorCode, TaskError, TaskId, TaskStatus};
 
 use crate::{ReconcileError, SessionError};
 
@@ -84,6 +84,17 @@ pub enum AdmissionError {
         /// The attempt that paused.
         attempt: u32,
     },
+    /// The request answers the pause of another kind of worker: a [coordinated](crate::Attempt::is_coordinated) one that of
+    /// an agent, or one for an agent that of a coordinated task. The pause and its token stay.
+    #[error("task `{task}` paused in attempt {attempt} {}", who_goes_on(agent.as_ref()))]
+    OtherWorker {
+        /// The task.
+        task: TaskId,
+        /// The attempt that paused.
+        attempt: u32,
+        /// The agent that paused it; `None` where it was a coordinated task.
+        agent: Option<AgentId>,
+    },
     /// The input does not fit into the session.
     #[error("input of task `{task}` does not fit: {problem}")]
     Input {
@@ -116,6 +127,7 @@ impl AdmissionError {
             | Self::NotPaused { task, .. }
             | Self::TokenMissing { task, .. }
             | Self::TokenMismatch { task, .. }
+            | Self::OtherWorker { task, .. }
             | Self::Input { task, .. } => task,
             Self::Reconcile(error) => error.task(),
         }
@@ -127,6 +139,18 @@ impl From<AdmissionError> for TaskError {
         match error {
             AdmissionError::Reconcile(error) => error.into(),
             error => Self::new(error.code(), error.to_string()),
+        }
+    }
+}
+
+/// Who paused a task, and how its caller gets the answer there.
+fn who_goes_on(agent: Option<&AgentId>) -> String {
+    match agent {
+        Some(agent) => {
+            format!("at agent `{agent}`, which alone takes its answer; run the request, do not coordinate it")
+        }
+        None => {
+            "as a coordinated task, whose answer no agent takes; coordinate the request, do not run it".into()
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use convoke_core::{AgentId, Message, Resume, ResumeToken, TaskId, TaskReport, TaskStatus};
+use convoke_core::{AgentId, Message, ResumeToken, TaskId, TaskReport, TaskStatus};
 
 use super::{
     Machine,
@@ -79,7 +79,7 @@ impl Machine {
     ) -> Result<Next, AdmissionError> {
         let Attempt { task, input, resume, .. } = attempt;
         check_standing(task, record, if_completed, late)?;
-        check_resume(task, record, resume.as_ref())?;
+        check_resume(attempt, record)?;
         let reserved = self
             .check_input(input)
             .map_err(|problem| AdmissionError::Input { task: task.clone(), problem })?;
@@ -154,11 +154,8 @@ fn check_standing(
     }
 }
 
-fn check_resume(
-    task: &TaskId,
-    record: Option<&TaskRecord>,
-    resume: Option<&Resume>,
-) -> Result<(), AdmissionError> {
+fn check_resume(attempt: &Attempt, record: Option<&TaskRecord>) -> Result<(), AdmissionError> {
+    let Attempt { task, resume, is_coordinated, .. } = attempt;
     match (record.filter(|record| record.status.is_paused()), resume) {
         (None, Some(_)) => {
             Err(AdmissionError::NotPaused { task: task.clone(), status: record.map(|record| record.status) })
@@ -166,11 +163,15 @@ fn check_resume(
         (Some(pause), None) if pause.resume_token().is_some() => {
             Err(AdmissionError::TokenMissing { task: task.clone(), attempt: paused_in(pause) })
         }
-        (_, None) => Ok(()),
-        (Some(pause), Some(resume)) if is_answer(&resume.token, pause) => Ok(()),
-        (Some(pause), Some(_)) => {
+        (Some(pause), Some(resume)) if !is_answer(&resume.token, pause) => {
             Err(AdmissionError::TokenMismatch { task: task.clone(), attempt: paused_in(pause) })
         }
+        // Only the kind that gave the token knows what it stands for.
+        (Some(pause), Some(_)) if pause.agent.is_none() != *is_coordinated => {
+            let (attempt, agent) = (paused_in(pause), pause.agent.clone());
+            Err(AdmissionError::OtherWorker { task: task.clone(), attempt, agent })
+        }
+        _ => Ok(()),
     }
 }
 

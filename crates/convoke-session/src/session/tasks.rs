@@ -18,8 +18,9 @@ impl Session {
     ///
     /// A paused task that gave a resume token goes on only with that token, at [the same
     /// agent](Admission::required_agent). One that gave none goes on with a plain request, at any agent, or with the
-    /// [empty token](convoke_core::ResumeToken::empty), at the same one. The token is consumed when the attempt starts; one that
-    /// ends before puts the pause back, so that the request can be sent again.
+    /// [empty token](convoke_core::ResumeToken::empty), at the same one. The answer to a coordinated task is
+    /// [coordinated](Attempt::is_coordinated) too, and that to an agent is not. The token is consumed when the attempt
+    /// starts; one that ends before puts the pause back, so that the request can be sent again.
     ///
     /// A task that is completed, timed out or closed is refused; [`admit_with`](Self::admit_with) takes a word about the
     /// first two.

@@ -246,6 +246,7 @@ impl Run {
         let mut attempt = Attempt::new(task(id)).by(Author::Agent(agent("lead")));
         attempt.input = asked.input.iter().map(message).collect();
         attempt.digest = asked.request.map(digest);
+        attempt.is_coordinated = asked.is_coordinated;
         let recorded =
             self.session.snapshot().task(&task(id)).and_then(|record| record.resume_token().cloned());
         attempt.resume = match asked.sent {

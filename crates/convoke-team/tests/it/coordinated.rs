@@ -410,20 +410,26 @@ async fn its_id_is_that_of_any_task() {
     assert_eq!((third.text(), third.attempt), ("again", 3));
 }
 
+/// A body that pauses with the token.
+fn asks(token: &ResumeToken) -> impl FnOnce(CoordinatedContext) -> BodyFuture + Send + 'static {
+    let kept = token.clone();
+    move |_| {
+        Box::pin(async move {
+            Ok(TaskOutcome::InputRequired {
+                prompt: "which?".into(),
+                request: None,
+                resume: Some(kept),
+                output: TaskOutput::default(),
+            })
+        })
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_that_pauses_goes_on_with_the_answer() {
     let house = house();
     let token = ResumeToken::new(1, json!("state"));
-    let kept = token.clone();
-    let asks = move |_| async move {
-        Ok(TaskOutcome::InputRequired {
-            prompt: "which?".into(),
-            request: None,
-            resume: Some(kept),
-            output: TaskOutput::default(),
-        })
-    };
-    let paused = coordinate(&house, task("t"), asks).await;
+    let paused = coordinate(&house, task("t"), asks(&token)).await;
     assert_eq!(
         (paused.status, paused.pause.as_ref().unwrap().prompt.as_str()),
         (TaskStatus::InputRequired, "which?")
@@ -443,6 +449,28 @@ async fn one_that_pauses_goes_on_with_the_answer() {
     let used = coordinate(&house, answer(), |_| async { done() }).await;
     assert_end(&used, TaskStatus::Blocked, ErrorCode::InvalidRequest);
     assert_eq!(house.events.names(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_agent_answers_for_one_that_paused() {
+    let (house, token) = (house(), ResumeToken::new(1, json!("state")));
+    let paused = coordinate(&house, task("t"), asks(&token)).await;
+    let record = house.record("s", "t");
+    let answer = || paused.answering("this").unwrap();
+    for refused in
+        [house.run(answer()).await, house.team.run_parallel([answer()]).await.pop().unwrap().unwrap()]
+    {
+        assert_end(&refused, TaskStatus::Blocked, ErrorCode::InvalidRequest);
+        assert_eq!((refused.attempt, &house.record("s", "t")), (0, &record));
+        assert_eq!(
+            refused.error.unwrap().message(),
+            "task `t` paused in attempt 1 as a coordinated task, whose answer no agent takes; \
+             coordinate the request, do not run it"
+        );
+    }
+    let report = coordinate(&house, answer(), |_| async { done() }).await;
+    assert_eq!((report.is_success(), report.attempt), (true, 2), "{report}");
+    house.assert_rest();
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use convoke_core::{AgentId, ErrorCode, ResumeToken, TaskOutcome, TaskOutput, TaskRequest, TaskStatus};
-use convoke_registry::{AgentRegistry, Availability, LeaseRequest};
+use convoke_registry::{AgentRegistry, Availability, LeaseRequest, RunOptions};
 use convoke_testkit::{Gate, ScriptedExecutor, Step, dropped_after};
 
 use crate::house::{House, agent, assert_end, ms, registry, settle, task};
@@ -123,6 +123,28 @@ async fn a_wrong_used_or_missing_token_is_refused_and_the_pause_stands() {
     let answer = || task("t").resuming(token(), "this");
     assert!(house.run(answer()).await.is_success());
     assert_end(&house.run(answer()).await, TaskStatus::Blocked, ErrorCode::InvalidRequest);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_coordinated_task_answers_for_no_agent() {
+    for pause in [Step::pause_with("which?", token()), Step::pause("which?")] {
+        let house = House::of(1, ScriptedExecutor::new([pause, Step::reply("done")]));
+        let paused = house.run(task("t")).await;
+        let record = house.record("s", "t");
+        let answer = || paused.answering("this").unwrap();
+        let body = |_| async { Ok(TaskOutcome::completed("for the agent")) };
+        let refused = house.team.coordinate(answer(), RunOptions::new(), || Ok(()), body).await.unwrap();
+        assert_end(&refused, TaskStatus::Blocked, ErrorCode::InvalidRequest);
+        assert_eq!((refused.attempt, &house.record("s", "t")), (0, &record));
+        assert_eq!(
+            refused.error.unwrap().message(),
+            "task `t` paused in attempt 1 at agent `a`, which alone takes its answer; \
+             run the request, do not coordinate it"
+        );
+        let report = house.run(answer()).await;
+        assert_eq!((report.text(), report.attempt), ("done", 2));
+        house.assert_rest();
+    }
 }
 
 #[tokio::test(start_paused = true)]

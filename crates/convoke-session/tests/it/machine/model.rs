@@ -112,7 +112,7 @@ impl Model {
     }
 
     pub(crate) fn admit(&mut self, task: &str, asked: &Asked) -> String {
-        let Asked { input, sent, request, if_completed, late } = asked;
+        let Asked { input, sent, request, if_completed, late, is_coordinated } = asked;
         let sent = *sent;
         let record = self.tasks.get(task).cloned();
         if *late == Some(Reconcile::Abandon) {
@@ -144,7 +144,7 @@ impl Model {
         let pause = record.clone().filter(|record| record.status == InputRequired);
         let fits = match (&pause, sent) {
             (None, sent) => sent == Sent::Nothing,
-            (Some(_), Sent::Recorded) => true,
+            (Some(pause), Sent::Recorded) => (pause.agent == "-") == *is_coordinated,
             (Some(_), Sent::Wrong) => false,
             (Some(pause), Sent::Nothing) => !pause.has_token,
         };

@@ -42,6 +42,7 @@ pub(crate) struct Asked {
     pub(crate) request: Option<u8>,
     pub(crate) if_completed: IfCompleted,
     pub(crate) late: Option<Reconcile>,
+    pub(crate) is_coordinated: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -79,8 +80,9 @@ fn life() -> impl Strategy<Value = Vec<Operation>> {
     let late = option::weighted(0.9, carried());
     let post = option::weighted(0.3, said());
     let word = option::weighted(0.8, word());
-    (0..TASKS.len(), asked(), weighted(0.1), post, carried(), late, word).prop_map(
-        |(task, asked, is_coordinated, post, carried, late, word)| {
+    (0..TASKS.len(), asked(), post, carried(), late, word).prop_map(
+        |(task, asked, post, carried, late, word)| {
+            let is_coordinated = asked.is_coordinated;
             let mut life = vec![Operation::Admit { task, asked }, Operation::Start { task, is_coordinated }];
             life.extend(post.map(|said| Operation::PostLatest { said }));
             life.push(Operation::Settle { task, carried });
@@ -136,8 +138,16 @@ fn sent() -> impl Strategy<Value = Sent> {
 fn asked() -> impl Strategy<Value = Asked> {
     let request = option::weighted(0.8, 0..2_u8);
     let if_completed = select(vec![IfCompleted::Refuse, IfCompleted::Return, IfCompleted::Again]);
-    (vec(said(), 0..3), sent(), request, if_completed, option::weighted(0.3, word())).prop_map(
-        |(input, sent, request, if_completed, late)| Asked { input, sent, request, if_completed, late },
+    let late = option::weighted(0.3, word());
+    (vec(said(), 0..3), sent(), request, if_completed, late, weighted(0.2)).prop_map(
+        |(input, sent, request, if_completed, late, is_coordinated)| Asked {
+            input,
+            sent,
+            request,
+            if_completed,
+            late,
+            is_coordinated,
+        },
     )
 }
 
