@@ -25,6 +25,10 @@ impl Machine {
             late.session = self.state.id.clone();
             late.attempt = key.attempt;
             late.agent.clone_from(&record.agent);
+            // The request is gone by now; what it carried is in the report that its caller got.
+            if let Some(report) = &record.report {
+                late.metadata.clone_from(&report.metadata);
+            }
             late.detached = false;
             Arc::new(late)
         });

@@ -90,7 +90,8 @@ impl Session {
     ///
     /// `late` is how the work ended after all. It is kept in the [record](crate::TaskRecord::late) until somebody
     /// [decides](Self::reconcile) about it or a next attempt is admitted; nothing of it is published before. Its task,
-    /// session, attempt and agent are the session's own. One whose status is active is no end and is not kept; nor is
+    /// session, attempt and agent are the session's own, and its metadata is that of the report that the attempt had, as
+    /// that of the request. One whose status is active is no end and is not kept; nor is
     /// any where the attempt had completed or paused, since its output is there.
     pub fn detached_ended(&self, task: &TaskId, attempt: u32, late: Option<TaskReport>) -> bool {
         self.machine().detached_ended(&AttemptKey { task: task.clone(), attempt }, late)

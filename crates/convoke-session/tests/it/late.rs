@@ -1,10 +1,12 @@
 //! What detached work leaves when it ends, and what of it is kept.
 
+use serde_json::json;
+
 use convoke_core::{ErrorCode, Message, TaskError, TaskReport, TaskStatus};
 use convoke_session::{AdmissionOptions, Admitted, Reconcile, Session};
 
 use crate::fixtures::{
-    agent, attempt, completed, end_late, failed, give_up, now, record, report, session, task, texts,
+    agent, attempt, completed, end_late, failed, give_up, now, record, report, session, task, texts, working,
 };
 
 #[test]
@@ -26,6 +28,23 @@ fn a_late_report_is_kept_and_published_by_nobody() {
     );
     assert_eq!(texts(&session.snapshot()), ["do it"]);
     assert_eq!((session.activity().late, session.activity().detached, session.is_idle()), (1, 0, false));
+}
+
+#[test]
+fn it_has_the_metadata_that_the_attempt_had() {
+    let session = session();
+    let (mut admission, _) = working(&session, "t");
+    let mut given_up = report(TaskStatus::TimedOut);
+    given_up.detached = true;
+    given_up.metadata.insert("ticket".into(), json!(7));
+    admission.settle(given_up.clone()).unwrap();
+    let mut said = completed("late");
+    said.metadata.insert("other".into(), json!(8));
+    assert!(session.detached_ended(&task("t"), 1, Some(said)));
+    assert_eq!(record(&session, "t").late.unwrap().metadata, given_up.metadata);
+
+    let accepted = now(session.reconcile(&task("t"), Reconcile::AcceptLate)).unwrap();
+    assert_eq!(accepted.metadata, given_up.metadata);
 }
 
 #[test]

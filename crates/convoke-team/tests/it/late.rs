@@ -170,6 +170,20 @@ async fn a_request_gets_what_came_late_where_it_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_came_late_has_the_metadata_of_its_request() {
+    let house = House::of(2, ScriptedExecutor::new([Step::reply("late").after_delay(ms(100))]));
+    let asked = || task("t").with_metadata("ticket", 7);
+    let given_up = house.run(asked().with_timeout(ms(10))).await;
+    assert_eq!((given_up.detached, &given_up.metadata), (true, &asked().metadata));
+    house.events.seen(TeamEventKind::DetachedEnded, 1).await;
+    assert_eq!(late_report(&house).unwrap().metadata, asked().metadata);
+
+    // What the deciding request carries is its own.
+    let accepted = house.run_with(task("t").with_metadata("ticket", 8), late(Reconcile::AcceptLate)).await;
+    assert_eq!((accepted.text(), &accepted.metadata), ("late", &asked().metadata));
+}
+
+#[tokio::test(start_paused = true)]
 async fn among_many_a_request_gets_what_came_late_and_gives_its_lease_back() {
     let house = house_with(Step::reply("late"), [Step::reply("other")]).await;
     let answers = house.team.run_parallel_with([task("t"), task("u")], late(Reconcile::AcceptLate)).await;
