@@ -10,6 +10,9 @@ use convoke_session::SessionHandle;
 
 use crate::{Progress, ProgressSender, TeamHandle};
 
+/// How long work that was asked to stop has to end unless somebody says otherwise: a runtime's usual grace.
+const DEFAULT_GRACE: Duration = Duration::from_millis(50);
+
 /// What an executor is given beside the request: the session, the deadline, a cancellation token and a budget.
 ///
 /// Cloning it is cheap. A test builds one with [`ExecutionContext::new`].
@@ -17,6 +20,7 @@ use crate::{Progress, ProgressSender, TeamHandle};
 pub struct ExecutionContext {
     session: SessionHandle,
     scope: Scope,
+    grace: Duration,
     agent: AgentId,
     team: TeamHandle,
     previous: Option<Arc<TaskReport>>,
@@ -52,7 +56,15 @@ impl ExecutionContext {
 
     /// A context for the attempt that `session` belongs to, in a scope that is made for it.
     pub fn of_attempt(agent: AgentId, session: SessionHandle, scope: Scope) -> Self {
-        Self { session, scope, agent, team: TeamHandle::closed(), previous: None, progress: None }
+        Self {
+            session,
+            scope,
+            grace: DEFAULT_GRACE,
+            agent,
+            team: TeamHandle::closed(),
+            previous: None,
+            progress: None,
+        }
     }
 
     /// Sets the token that asks the work to stop.
@@ -66,6 +78,13 @@ impl ExecutionContext {
     #[must_use]
     pub fn with_deadline(mut self, deadline: impl Into<Option<Instant>>) -> Self {
         self.scope = self.scope.with_deadline(deadline);
+        self
+    }
+
+    /// Sets how long the work has to end once it is asked to stop; 50 ms unless set.
+    #[must_use]
+    pub fn with_grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
         self
     }
 
@@ -127,6 +146,12 @@ impl ExecutionContext {
     /// How long until the work is asked to stop; zero from then on, `None` where there is no deadline.
     pub fn remaining_time(&self) -> Option<Duration> {
         Some(self.deadline()?.saturating_duration_since(Instant::now()))
+    }
+
+    /// How long the work has to end once it is asked to stop: after that its caller goes on without it. What a runtime
+    /// was built with, or 50 ms where nobody set it; zero gives it none.
+    pub fn grace(&self) -> Duration {
+        self.grace
     }
 
     /// The agent that this work is done as.

@@ -132,6 +132,7 @@ impl Execution {
                 let ctx =
                     ExecutionContext::of_attempt(lease.agent().clone(), handle, self.after.scope.clone())
                         .with_team(team)
+                        .with_grace(self.after.shared.grace)
                         .with_previous(previous)
                         .with_progress(self.progress.take());
                 let work = lease.executor().execute(self.request.take().unwrap_or_default(), ctx);

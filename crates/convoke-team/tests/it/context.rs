@@ -7,7 +7,7 @@ use convoke_registry::{ExecutionContext, RunOptions};
 use convoke_team::TeamRuntime;
 use convoke_testkit::{ScriptedExecutor, Step};
 
-use crate::house::{House, agent, registry, task};
+use crate::house::{House, agent, ms, registry, task};
 
 #[tokio::test(start_paused = true)]
 async fn an_executor_knows_who_it_is_and_what_went_before() {
@@ -48,6 +48,17 @@ async fn the_input_stands_in_the_session_when_the_work_starts() {
     });
     let house = House::of(1, ScriptedExecutor::new([step]));
     assert_eq!(house.run(task("t")).await.text(), "t/1/input");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_grace_is_that_of_the_runtime() {
+    let executor = ScriptedExecutor::answering(|_| {
+        Step::call(|_, ctx: ExecutionContext| async move { Ok(format!("{:?}", ctx.grace())) })
+    });
+    let registry = registry([(agent("a"), executor)]);
+    assert_eq!(House::new(registry.clone()).run(task("t")).await.text(), "50ms");
+    let house = House::built(registry, |builder| builder.grace(ms(7)));
+    assert_eq!(house.run(task("t")).await.text(), "7ms");
 }
 
 fn spending() -> ScriptedExecutor {
