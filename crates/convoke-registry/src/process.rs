@@ -59,9 +59,13 @@ use crate::{AgentExecutor, ExecutionContext, ExecutorCapabilities};
 /// child is reaped, so that the group's id is nobody else's.
 ///
 /// A stop (see [`ExecutionContext::cancellation`]) asks the whole group to end, by `SIGTERM`, and kills it, by `SIGKILL`,
-/// where the child has not ended [`with_kill_after`](Self::with_kill_after) later. A child that uses that time to end
-/// with the exit code 0 and an answer is heard; anything else is [`ExecutorError::cancelled`]. A stop before the start
-/// starts nothing.
+/// where the child has not ended after half of the [grace](ExecutionContext::grace), or after what
+/// [`with_kill_after`](Self::with_kill_after) says. A child that uses that time to end with the exit code 0 and an answer
+/// is heard; anything else is [`ExecutorError::cancelled`]. A stop before the start starts nothing.
+///
+/// The other half is for the system, to end and reap what was killed: with a grace of a few milliseconds, or on a machine
+/// with much to do, that can take longer, and the work counts as detached until then. A grace of zero kills at once, and
+/// leaves no time to see it.
 ///
 /// What leaves the group (by `setsid`, `setpgid`, or as a job of a shell with job control) is outside all of this: it
 /// is neither asked nor killed.
@@ -97,7 +101,8 @@ pub struct ProcessExecutor {
     current_dir: Option<PathBuf>,
     output_limit: usize,
     stderr_limit: usize,
-    kill_after: Duration,
+    /// `None` is half of the grace.
+    kill_after: Option<Duration>,
     format: Format,
 }
 
@@ -115,10 +120,6 @@ impl ProcessExecutor {
     /// How much is kept of a child's standard error output unless set otherwise: 64 KiB.
     pub const STDERR_LIMIT: usize = 64 << 10;
 
-    /// How long a child has to end by itself once it is asked to, unless set otherwise: 25 ms, half of a team runtime's
-    /// usual grace.
-    pub const KILL_AFTER: Duration = Duration::from_millis(25);
-
     /// Runs `program`: a path, or a name that is looked up in `PATH`. It gets no arguments unless
     /// [`arg`](Self::arg) adds some, and no shell reads them.
     pub fn new(program: impl Into<OsString>) -> Self {
@@ -130,7 +131,7 @@ impl ProcessExecutor {
             current_dir: None,
             output_limit: Self::OUTPUT_LIMIT,
             stderr_limit: Self::STDERR_LIMIT,
-            kill_after: Self::KILL_AFTER,
+            kill_after: None,
             format: Format::Json,
         }
     }
@@ -195,11 +196,12 @@ impl ProcessExecutor {
         self
     }
 
-    /// Sets how long a child that is asked to end has until it is killed; [`KILL_AFTER`](Self::KILL_AFTER) unless set.
-    /// Where it is not clearly shorter than the runtime's grace, stopped work counts as detached until it is dead.
+    /// Sets how long a child that is asked to end has until it is killed; half of the [grace](ExecutionContext::grace)
+    /// unless set, 25 ms of the usual 50. Where it is not clearly shorter than the grace, stopped work counts as detached
+    /// until it is dead.
     #[must_use]
     pub fn with_kill_after(mut self, time: Duration) -> Self {
-        self.kill_after = time;
+        self.kill_after = Some(time);
         self
     }
 
@@ -279,7 +281,8 @@ impl AgentExecutor for ProcessExecutor {
             ProcessError::NotStarted { program: self.program(), source }.into_executor_error()
         })?;
         let pipes = Pipes::new(group.take_ends(), line, self.output_limit, self.stderr_limit);
-        let end = run::run(group, pipes, ctx.cancellation(), self.kill_after)
+        let kill_after = self.kill_after.unwrap_or_else(|| ctx.grace() / 2);
+        let end = run::run(group, pipes, ctx.cancellation(), kill_after)
             .await
             .map_err(|source| ProcessError::Lost { program: self.program(), source }.into_executor_error())?;
         match self.answer(&end) {

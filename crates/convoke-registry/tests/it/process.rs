@@ -12,6 +12,7 @@ use convoke_core::{ErrorCode, ExecutorError, Message, ResumeToken, TaskOutcome, 
 use convoke_registry::{AgentExecutor, ProcessAnswer, ProcessError, ProcessExecutor, ProcessRequest};
 use convoke_testkit::{Trial, conformance};
 
+mod grace;
 mod stopping;
 mod witness;
 
