@@ -28,6 +28,8 @@ mod limits;
 mod nested;
 mod panics;
 mod parallel;
+#[cfg(unix)]
+mod process;
 mod races;
 mod random_nested;
 mod resume;
