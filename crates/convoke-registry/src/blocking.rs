@@ -21,6 +21,8 @@ use crate::{AgentExecutor, ExecutionContext, ExecutorCapabilities};
 /// The function returns an outcome, an output, or just a text. The scope of its attempt is the
 /// [current](convoke_core::Scope::current) one on its thread.
 ///
+/// It asks its team by `tokio::runtime::Handle::current().block_on(ctx.team().run(..))`: its thread waits meanwhile.
+///
 /// It sees a stop by [`ExecutionContext::is_cancelled`], and nothing else ends it: one that does not look works on,
 /// detached, with its lease held. Work that has to end whatever it does belongs in a process of its own.
 ///
