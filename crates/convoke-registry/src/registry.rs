@@ -60,12 +60,13 @@ pub enum RegistryError {
         /// The id as given.
         agent: String,
     },
-    /// The agent has work under way.
+    /// The agent has work under way, or its executor is still busy with work that was
+    /// [given up](crate::LeaseMark::forfeit). Where that never ends, [`AgentRegistry::replace`] frees what it holds.
     #[error("agent `{agent}` has {active} leases held; keep it draining, and remove it once they have ended")]
     Busy {
         /// The agent.
         agent: AgentId,
-        /// How many leases it holds, detached work included.
+        /// How many leases it holds, also for detached work, and for given-up work that keeps its executor busy.
         active: u32,
     },
 }
@@ -262,7 +263,8 @@ impl AgentRegistry {
     ///
     /// # Errors
     ///
-    /// [`RegistryError::Unknown`], or [`RegistryError::Busy`] while a lease lives.
+    /// [`RegistryError::Unknown`], or [`RegistryError::Busy`] while a lease lives. That of work which was
+    /// [given up](crate::LeaseMark::forfeit) may never end: [`replace`](Self::replace) the executor first.
     pub fn remove(&self, agent: impl AsRef<str>) -> Result<(), RegistryError> {
         let agent = agent.as_ref();
         let entry = self.shared.change(|state| {
