@@ -41,3 +41,4 @@ mod soak;
 mod spans;
 mod stopping;
 mod telemetry;
+mod waits;
