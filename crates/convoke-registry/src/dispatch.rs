@@ -19,9 +19,10 @@
 //! awaits whom, and the slots that go with it. `wait_graph`: the waits that could never end. `agent`, `demand`, `pool`,
 //! `load`: the data.
 //!
-//! **Invariants.** `free + leased = max` for each agent, `taken ≤ limit` for each pool; every ticket stands in exactly
-//! one queue of its own limit, and in one of the slot that is lent to it, if one is; a queue is listed as ready iff its
-//! place has a free unit.
+//! **Invariants.** `free + leased = max` for each agent; `taken ≤ limit` for each pool, but for those who have lost a slot
+//! that they were lent; a lent slot is held by nobody but whom the lender awaits; every ticket stands in exactly one
+//! queue of its own limit, and in one of the slot that is lent to it, if one is; a queue is listed as ready iff its place
+//! has a free unit.
 
 mod agent;
 mod claim;

@@ -55,6 +55,12 @@ impl<W> Dispatch<W> {
 
     /// Ends a wait, whatever became of what it awaited.
     pub(crate) fn close_wait(&mut self, key: WaitKey) {
+        self.end_wait(key);
+        self.grant();
+    }
+
+    /// Grants nothing: who has several waits to end still holds what goes back with the next one.
+    fn end_wait(&mut self, key: WaitKey) {
         let Some(wait) = self.waits.get(key) else { return };
         let (waiter, awaited) = (wait.waiter, wait.awaited.clone());
         for claim in awaited {
@@ -64,12 +70,11 @@ impl<W> Dispatch<W> {
         if let Some(claim) = self.claims.get_mut(waiter) {
             claim.waits.retain(|&other| other != key);
         }
-        self.grant();
     }
 
     pub(super) fn close_waits(&mut self, waiter: ClaimKey) {
         for wait in self.claims.get(waiter).map(|claim| claim.waits.clone()).unwrap_or_default() {
-            self.close_wait(wait);
+            self.end_wait(wait);
         }
     }
 

@@ -8,6 +8,7 @@ mod house;
 mod invariants;
 mod leftovers;
 mod lending;
+mod own_slots;
 mod queues;
 mod random;
 mod reference;

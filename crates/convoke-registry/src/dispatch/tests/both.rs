@@ -1,11 +1,11 @@
 //! The machine and the reference, driven by the same calls and compared after each of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use convoke_core::{AgentId, SkillId, TaskId};
 
 use super::{
-    reference::{RefStanding, Reference},
+    reference::{RefClaim, RefStanding, Reference, Slot},
     rules::{Answer, Call, Name, Request, Rules, Told, Wanted},
 };
 use crate::dispatch::{
@@ -27,11 +27,14 @@ pub(super) struct Both {
 
 impl Rules for Both {
     fn call(&mut self, call: &Call) -> Answer {
+        let held = self.holders();
         let own = self.apply(call);
         let answer = (own, self.told());
         assert_eq!(answer, self.reference.call(call), "{call:?}");
         self.machine.check();
         self.check_loads();
+        self.check_slots();
+        self.check_limits(&held);
         answer
     }
 
@@ -135,11 +138,6 @@ impl Both {
                 self.claims.insert(*task, claim);
                 Told::Queued
             }
-            Ok(Decision::QueuedUnawaited(claim, refusal)) => {
-                self.claims.insert(*task, claim);
-                self.refused(refusal);
-                Told::Unawaited
-            }
             Err(refusal) => self.refused(refusal),
         }
     }
@@ -160,6 +158,11 @@ impl Both {
                     (waiter, Told::Granted(agent.map(|agent| self.name(agent))))
                 }
                 Effect::Refused { waiter, refusal } => (waiter, self.refused(refusal)),
+                Effect::Unawaited { claim, refusal } => {
+                    self.refused(refusal);
+                    let mut named = self.claims.iter().filter(|&(_, &key)| key == claim);
+                    (*named.next().expect("a claim that is known").0, Told::Unawaited)
+                }
             };
             assert_eq!(told.insert(waiter, what), None, "a waiter is told once");
         }
@@ -195,7 +198,7 @@ impl Both {
 
     /// What the machine counts for those who ask.
     fn check_loads(&self) {
-        let holding = |claim: &super::reference::RefClaim| match claim.standing {
+        let holding = |claim: &RefClaim| match claim.standing {
             RefStanding::Holding { agent, slot, detached } => Some((agent, slot, detached)),
             _ => None,
         };
@@ -219,9 +222,38 @@ impl Both {
             assert_eq!(load.waiting, tickets().filter(waits).count());
         }
         for (index, &pool) in self.pools.iter().enumerate() {
-            let taken = self.reference.holder_of(super::reference::Slot::Own(index)).count();
+            let taken = self.reference.taken(index);
             let waiting = tickets().filter(|(pool, _)| *pool == index).count();
             assert_eq!(self.machine.pool_load(pool), PoolLoad { taken, waiting });
+        }
+    }
+
+    /// Who has which slot.
+    fn check_slots(&self) {
+        for (&task, claim) in &self.reference.claims {
+            let RefStanding::Holding { slot, .. } = claim.standing else { continue };
+            let slot = slot.map(|slot| match slot {
+                Slot::Own(pool) => self.pools[pool],
+                Slot::Lent(lender) => self.machine.claims[self.claim(lender)].lends.unwrap(),
+            });
+            let holding = self.machine.claims[self.claim(task)].holding();
+            assert_eq!(holding.map(|holding| holding.slot), Some(slot), "{task}");
+        }
+    }
+
+    fn holders(&self) -> BTreeSet<Name> {
+        let holds = |claim: &RefClaim| matches!(claim.standing, RefStanding::Holding { .. });
+        self.reference.claims.iter().filter(|(_, claim)| holds(claim)).map(|(&task, _)| task).collect()
+    }
+
+    /// A limit is exceeded by no more than have lost a slot that they were lent, and none of its slots was granted by
+    /// the call that leaves it so; `held` are those who held something before.
+    fn check_limits(&self, held: &BTreeSet<Name>) {
+        for (pool, &limit) in self.reference.limits.iter().enumerate() {
+            let beyond = self.reference.taken(pool).saturating_sub(limit);
+            let mut holders = self.reference.holder_of(Slot::Own(pool));
+            assert!(beyond <= self.reference.moved(pool), "{beyond} beyond the limit");
+            assert!(beyond == 0 || holders.all(|task| held.contains(&task)), "granted beyond the limit");
         }
     }
 }

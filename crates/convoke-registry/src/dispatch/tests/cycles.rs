@@ -2,7 +2,7 @@
 
 use super::{
     house::House,
-    rules::{Call, Wanted},
+    rules::{Call, Request, Wanted},
 };
 
 /// `P` has agent `a`, `Q` has agent `b`.
@@ -193,10 +193,27 @@ fn of_a_task_that_was_there_before_the_wait_is_refused_and_not_the_task() {
     house.call(&Call::Claim { task: 'I', pool: 0 });
     assert_eq!(house.awaits('P', 'I'), "done");
     let ask = |agent| {
-        let request = super::rules::Request::new('I', Wanted::agent(agent));
-        Call::Request(super::rules::Request { is_claimed: true, ..request })
+        let request = Request::new('I', Wanted::agent(agent));
+        Call::Request(Request { is_claimed: true, ..request })
     };
-    assert_eq!(house.call(&ask("a")), "waits unawaited");
+    assert_eq!(house.call(&ask("a")), "waits");
+    assert_eq!((house.news().as_str(), house.path().as_str()), ("I unawaited", "I needs a of P, P awaits I"));
+    house.ends('P');
+    assert_eq!(house.news(), "I has a");
+    house.empties();
+}
+
+#[test]
+fn when_an_agent_goes_the_wait_is_refused_too_and_not_the_task_that_was_there_before() {
+    let mut house = House::new(4, &[("a", 1), ("b", 1)]);
+    house.asks('P', "a");
+    house.asks('X', "b");
+    house.call(&Call::Claim { task: 'I', pool: 0 });
+    assert_eq!(house.awaits('P', 'I'), "done");
+    let request = Request::new('I', Wanted::skill("any"));
+    assert_eq!(house.call(&Call::Request(Request { is_claimed: true, ..request })), "waits");
+    house.takes_offline("b");
+    assert_eq!((house.news().as_str(), house.path().as_str()), ("I unawaited", "I needs a of P, P awaits I"));
     house.ends('P');
     assert_eq!(house.news(), "I has a");
     house.empties();

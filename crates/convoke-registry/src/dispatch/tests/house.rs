@@ -126,7 +126,7 @@ fn words(told: &Told) -> String {
         Told::Granted(None) => "has a slot".into(),
         Told::Refused(code) => code.to_string(),
         Told::Queued => "waits".into(),
-        Told::Unawaited => "waits unawaited".into(),
+        Told::Unawaited => "unawaited".into(),
         Told::Done(true) => "done".into(),
         Told::Done(false) => "nothing".into(),
     }

@@ -10,7 +10,7 @@ use convoke_core::CapacityPolicy;
 use crate::dispatch::{
     AgentKey, ClaimKey, Dispatch, PoolKey, QueueKey,
     claim::{Claim, Holding, Ticket},
-    pool::Place,
+    pool::{Place, Pool},
 };
 
 impl<W: Debug> Dispatch<W> {
@@ -56,7 +56,8 @@ impl<W: Debug> Dispatch<W> {
         );
     }
 
-    /// taken ≤ limit; a slot is lent by who has a claim, to one at a time.
+    /// A slot is lent by who has a claim, to one at a time, and only to what the lender awaits; work without a slot is
+    /// detached. A limit may be exceeded, by whom `Both` says.
     fn check_slots(&self) {
         let mut lent = HashSet::new();
         for (key, claim) in &self.claims {
@@ -67,13 +68,20 @@ impl<W: Debug> Dispatch<W> {
         for (key, pool) in &self.pools {
             let holders: Vec<_> = self.holdings().filter(|(.., one)| one.slot == Some(key)).collect();
             assert_eq!(pool.taken, holders.len());
-            assert!(pool.taken <= pool.limit);
             assert_eq!(pool.is_lent(), lent.contains(&key), "a lender's pool goes with its claim");
-            if pool.is_lent() {
-                assert_eq!(pool.borrower(), holders.first().map(|(key, ..)| *key));
-            }
+            assert!(!pool.is_lent() || pool.taken <= pool.limit);
         }
-        assert!(self.holdings().all(|(.., one)| one.slot.is_none_or(|slot| self.pools.contains_key(slot))));
+        for (key, claim, holding) in self.holdings() {
+            let Some(slot) = holding.slot else {
+                assert!(holding.detached, "{key:?} goes on without a slot");
+                continue;
+            };
+            // A limit that is closed leaves its slots to those who have them.
+            let is_lent = self.pools.get(slot).is_some_and(Pool::is_lent);
+            let is_borrower = self.lent_to(claim) == Some(slot);
+            assert!(if is_lent { is_borrower } else { slot == claim.pool }, "{key:?} has the slot {slot:?}");
+            assert!(!(holding.detached && is_lent), "{key:?} is detached and keeps what it was lent");
+        }
     }
 
     /// Who awaits and who is awaited know each other; nobody waits who is detached or does not run.
@@ -117,7 +125,7 @@ impl<W: Debug> Dispatch<W> {
             assert_eq!(queue.listed, listed);
             ready.extend(listed.map(|age| (queue.pool, age, key)));
         }
-        let listed = |(pool, one): (PoolKey, &super::super::pool::Pool)| {
+        let listed = |(pool, one): (PoolKey, &Pool)| {
             one.ready.iter().map(|&(age, queue)| (pool, age, queue)).collect::<Vec<_>>()
         };
         assert_eq!(self.pools.iter().flat_map(listed).collect::<HashSet<_>>(), ready);

@@ -1,14 +1,14 @@
-//! Slots that are lent to what is awaited, and where they go.
+//! Slots that are lent to what is awaited.
 
 use super::{
     house::House,
     rules::{Call, Request, Wanted},
 };
 
-const AGENTS: [(&str, u32); 5] = [("a", 1), ("b", 1), ("c", 1), ("d", 1), ("e", 1)];
+pub(super) const AGENTS: [(&str, u32); 5] = [("a", 1), ("b", 1), ("c", 1), ("d", 1), ("e", 1)];
 
 /// One slot, which `P` has and lends to `C`.
-fn one_slot() -> House {
+pub(super) fn one_slot() -> House {
     let mut house = House::new(1, &AGENTS);
     assert_eq!(house.asks('P', "a"), "has a");
     assert_eq!(house.calls('P', 'C', "b"), "has b");
@@ -94,81 +94,6 @@ fn a_chain_of_borrowers_runs_on_one_slot() {
     }
     house.ends('P');
     assert_eq!(house.news(), "X has e");
-    house.empties();
-}
-
-#[test]
-fn a_slot_passes_on_to_the_borrower_when_the_lender_ends_first() {
-    let mut house = one_slot();
-    house.asks('X', "c");
-    house.ends('P');
-    assert_eq!((house.taken(), house.news().as_str()), (1, ""), "`C` has it now");
-    house.ends('C');
-    assert_eq!(house.news(), "X has c");
-    house.empties();
-}
-
-#[test]
-fn a_slot_passes_down_a_chain_whatever_the_order_of_the_ends() {
-    for order in
-        [['P', 'C', 'D'], ['C', 'P', 'D'], ['C', 'D', 'P'], ['D', 'P', 'C'], ['P', 'D', 'C'], ['D', 'C', 'P']]
-    {
-        let mut house = one_slot();
-        house.calls('C', 'D', "c");
-        house.asks('X', "d");
-        let [first, second, last] = order;
-        house.ends(first);
-        house.ends(second);
-        assert_eq!((house.taken(), house.news().as_str()), (1, ""), "{order:?}");
-        house.ends(last);
-        assert_eq!(house.news(), "X has d", "{order:?}");
-        house.empties();
-    }
-}
-
-#[test]
-fn what_detaches_gives_a_lent_slot_back_so_that_the_lender_can_call_another() {
-    let mut house = one_slot();
-    house.detaches('C');
-    assert_eq!(house.taken(), 1);
-    assert_eq!(house.calls('P', 'D', "c"), "has c");
-    assert_eq!(house.calls('P', 'E', "b"), "waits", "`C` keeps its unit");
-    house.ends('C');
-    assert_eq!(house.news(), "", "`D` has the slot");
-    house.ends('D');
-    assert_eq!(house.news(), "E has b");
-    house.empties();
-}
-
-#[test]
-fn what_detaches_wakes_those_in_line_for_the_lent_slot() {
-    let mut house = one_slot();
-    assert_eq!(house.calls('P', 'D', "c"), "waits");
-    house.detaches('C');
-    assert_eq!(house.news(), "D has c");
-    house.empties();
-}
-
-#[test]
-fn what_detaches_keeps_a_slot_of_its_own() {
-    let mut house = House::new(1, &AGENTS);
-    house.asks('P', "a");
-    house.detaches('P');
-    assert_eq!((house.asks('X', "b").as_str(), house.taken()), ("waits", 1));
-    house.ends('P');
-    assert_eq!(house.news(), "X has b");
-    house.empties();
-}
-
-#[test]
-fn a_detached_lender_passes_nothing_on_that_it_has_given_back() {
-    let mut house = one_slot();
-    assert_eq!(house.calls('C', 'D', "c"), "has c");
-    house.detaches('C');
-    assert_eq!(house.calls('P', 'E', "d"), "has d", "the slot of `P` is back");
-    house.ends('C');
-    house.ends('D');
-    assert_eq!((house.taken(), house.news().as_str()), (1, ""));
     house.empties();
 }
 
@@ -319,17 +244,6 @@ fn what_is_given_up_opens_its_slot_and_its_unit_if_that_can_be_used_again() {
         assert_eq!(house.taken(), 1, "`Y` is served by now");
         house.empties();
     }
-}
-
-#[test]
-fn what_is_given_up_passes_its_slot_on() {
-    let mut house = one_slot();
-    house.call(&Call::Forfeit { task: 'P', with_unit: false });
-    house.asks('X', "c");
-    assert_eq!((house.taken(), house.news().as_str()), (1, ""), "`C` has it now");
-    house.ends('C');
-    assert_eq!(house.news(), "X has c");
-    house.empties();
 }
 
 #[test]

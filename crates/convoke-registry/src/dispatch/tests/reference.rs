@@ -1,6 +1,9 @@
 //! The rules once more, as plainly as they can be said: no queue, no index, everything tried each time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+};
 
 use convoke_core::{CapacityPolicy, ErrorCode};
 
@@ -16,6 +19,8 @@ pub(super) struct Reference {
     /// How many more waits that cannot end are refused; those after them are sat out.
     pub(super) refusals_left: usize,
     next_age: u64,
+    /// What those who wait are told of the call under way.
+    told: BTreeMap<Name, Told>,
 }
 
 #[derive(Clone, Debug)]
@@ -30,6 +35,10 @@ pub(super) struct RefClaim {
     pub(super) pool: usize,
     pub(super) standing: RefStanding,
     pub(super) awaited_in: Option<Name>,
+    /// Whether it was there before anybody awaited it.
+    is_known: bool,
+    /// Whether it has lost the slot that it was lent, and taken one of its own, free or not.
+    has_moved: bool,
     /// Whether it has opened a wait, and has not given its slot up since.
     lends: bool,
 }
@@ -61,7 +70,8 @@ impl Rules for Reference {
     fn call(&mut self, call: &Call) -> Answer {
         let own = self.apply(call);
         let takes_units = matches!(call, Call::Remove { .. } | Call::Set { .. });
-        (own, self.settle(takes_units))
+        self.settle(takes_units);
+        (own, mem::take(&mut self.told))
     }
 
     fn reference(&self) -> &Reference {
@@ -78,6 +88,7 @@ impl Reference {
             limits: limits.to_vec(),
             refusals_left: usize::MAX,
             next_age: 0,
+            told: BTreeMap::new(),
         }
     }
 
@@ -101,7 +112,7 @@ impl Reference {
                 Told::Done(agent.map(|agent| agent.availability = *availability).is_some())
             }
             Call::Claim { task, pool } => {
-                self.claims.insert(*task, RefClaim::coming(*pool));
+                self.claims.insert(*task, RefClaim { is_known: true, ..RefClaim::coming(*pool) });
                 Told::Done(true)
             }
             Call::Request(request) => self.request(request),
@@ -114,13 +125,21 @@ impl Reference {
                 Told::Done(was_queued)
             }
             Call::Release { task } | Call::Forfeit { task, with_unit: true } => {
-                Told::Done(self.release(*task))
+                let holds = self.holding_mut(*task).is_some();
+                if holds {
+                    self.forget(*task);
+                }
+                Told::Done(holds)
             }
             Call::Detach { task } => Told::Done(self.detach(*task)),
             Call::Forfeit { task, with_unit: false } => {
                 self.detach(*task);
-                let slot = self.holding_mut(*task).and_then(|(slot, _)| slot.take());
-                self.pass_on(*task, slot);
+                if let Some((slot, _)) = self.holding_mut(*task) {
+                    *slot = None;
+                }
+                if let Some(claim) = self.claims.get_mut(task) {
+                    claim.lends = false;
+                }
                 Told::Done(true)
             }
             Call::OpenWait { wait, waiter } => {
@@ -174,8 +193,8 @@ impl Reference {
         let is_awaited = self.claims[task].awaited_in.is_some();
         if is_awaited && !self.ending().contains(task) && self.refuses_one() {
             if is_claimed {
-                self.unlink(*task);
-                return Told::Unawaited;
+                self.refuse_wait(*task);
+                return Told::Queued;
             }
             self.claims.get_mut(task).unwrap().standing = RefStanding::Coming;
             self.forget(*task);
@@ -185,8 +204,7 @@ impl Reference {
     }
 
     /// Refuses and grants until nothing is left to do.
-    fn settle(&mut self, takes_units: bool) -> BTreeMap<Name, Told> {
-        let mut told = BTreeMap::new();
+    fn settle(&mut self, takes_units: bool) {
         loop {
             let refused = self.tickets().into_iter().find_map(|(_, task, want, policy)| {
                 let full = policy == CapacityPolicy::Reject && self.best(&want).is_none();
@@ -200,18 +218,31 @@ impl Reference {
             if let Some((task, code)) = refused
                 && (code != ErrorCode::WaitCycle || self.refuses_one())
             {
-                self.forget(task);
-                told.insert(task, Told::Refused(code));
+                if code == ErrorCode::WaitCycle && self.claims[&task].is_known {
+                    self.refuse_wait(task);
+                } else {
+                    self.forget(task);
+                    self.tell(task, Told::Refused(code));
+                }
                 continue;
             }
             let served = self
                 .tickets()
                 .into_iter()
                 .find_map(|(_, task, want, _)| Some((task, self.best(&want)?, self.free_slot(task)?)));
-            let Some((task, Unit(agent), slot)) = served else { return told };
+            let Some((task, Unit(agent), slot)) = served else { return };
             self.hold(task, agent, slot);
-            told.insert(task, Told::Granted(agent.map(str::to_owned)));
+            self.tell(task, Told::Granted(agent.map(str::to_owned)));
         }
+    }
+
+    fn refuse_wait(&mut self, task: Name) {
+        self.unlink(task);
+        self.tell(task, Told::Unawaited);
+    }
+
+    fn tell(&mut self, task: Name, told: Told) {
+        assert_eq!(self.told.insert(task, told), None, "{task} is told once");
     }
 
     fn refuses_one(&mut self) -> bool {
@@ -307,6 +338,16 @@ impl Reference {
         self.claims.iter().filter(move |(_, claim)| has(claim)).map(|(&task, _)| task)
     }
 
+    /// How many slots of a limit are taken, which may be more than there are.
+    pub(super) fn taken(&self, pool: usize) -> usize {
+        self.holder_of(Slot::Own(pool)).count()
+    }
+
+    /// How many of them by those who had been lent one before.
+    pub(super) fn moved(&self, pool: usize) -> usize {
+        self.holder_of(Slot::Own(pool)).filter(|task| self.claims[task].has_moved).count()
+    }
+
     /// Whose slot a task may borrow.
     fn lender(&self, task: Name) -> Option<Name> {
         let claim = &self.claims[&task];
@@ -318,7 +359,7 @@ impl Reference {
     fn free_slot(&self, task: Name) -> Option<Slot> {
         let lent = self.lender(task).map(Slot::Lent);
         let pool = self.claims[&task].pool;
-        let own = Some(Slot::Own(pool)).filter(|&own| self.holder_of(own).count() < self.limits[pool]);
+        let own = Some(Slot::Own(pool)).filter(|_| self.taken(pool) < self.limits[pool]);
         lent.filter(|&lent| self.holder_of(lent).next().is_none()).or(own)
     }
 
@@ -388,30 +429,14 @@ impl Reference {
         }
     }
 
-    fn release(&mut self, task: Name) -> bool {
-        let Some(slot) = self.holding_mut(task).map(|(slot, _)| *slot) else { return false };
-        self.pass_on(task, slot);
-        self.forget(task);
-        true
-    }
-
-    /// Gives the slot of a task to whom it lends it.
-    fn pass_on(&mut self, task: Name, slot: Option<Slot>) {
-        let borrower = self.holder_of(Slot::Lent(task)).next();
-        if let Some((borrowed, _)) = borrower.and_then(|borrower| self.holding_mut(borrower)) {
-            *borrowed = slot;
-        }
-        if let Some(claim) = self.claims.get_mut(&task) {
-            claim.lends = false;
-        }
-    }
-
     fn detach(&mut self, task: Name) -> bool {
+        let over: Vec<bool> =
+            (0..self.limits.len()).map(|pool| self.taken(pool) > self.limits[pool]).collect();
         let Some((slot, detached)) = self.holding_mut(task) else { return false };
-        if std::mem::replace(detached, true) {
+        if mem::replace(detached, true) {
             return false;
         }
-        *slot = slot.filter(|slot| matches!(slot, Slot::Own(_)));
+        *slot = slot.filter(|slot| matches!(slot, Slot::Own(pool) if !over[*pool]));
         self.close_waits(task);
         true
     }
@@ -427,8 +452,14 @@ impl Reference {
         wait_now.awaited.insert(task)
     }
 
+    /// Nobody awaits a task any more, nor lends it a slot: one that has such a slot takes one of its own.
     fn unlink(&mut self, task: Name) {
-        let wait = self.claims.get_mut(&task).and_then(|claim| claim.awaited_in.take());
+        let Some(claim) = self.claims.get_mut(&task) else { return };
+        let wait = claim.awaited_in.take();
+        if let RefStanding::Holding { slot: Some(slot @ Slot::Lent(_)), .. } = &mut claim.standing {
+            *slot = Slot::Own(claim.pool);
+            claim.has_moved = true;
+        }
         if let Some(wait) = wait.and_then(|wait| self.waits.get_mut(&wait)) {
             wait.awaited.remove(&task);
         }
@@ -457,6 +488,7 @@ impl Reference {
 
 impl RefClaim {
     fn coming(pool: usize) -> Self {
-        Self { pool, standing: RefStanding::Coming, awaited_in: None, lends: false }
+        let standing = RefStanding::Coming;
+        Self { pool, standing, awaited_in: None, is_known: false, has_moved: false, lends: false }
     }
 }

@@ -49,7 +49,7 @@ pub(super) enum Told {
     Granted(Option<String>),
     Refused(ErrorCode),
     Queued,
-    /// In line, and nobody may await it.
+    /// Whoever awaits it may not; it stays in line.
     Unawaited,
     /// Whether the call did anything.
     Done(bool),
