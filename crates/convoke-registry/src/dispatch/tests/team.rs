@@ -28,6 +28,8 @@ pub(super) enum Op {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Status {
+    /// Started, and not in line yet.
+    Coming,
     Queued,
     Running,
     Detached,
@@ -49,10 +51,12 @@ pub(super) struct Task {
 /// What can happen next.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// A task does the next operation of its program, or ends after the last.
+    /// A task asks for what it wants, does the next operation of its program, or ends after the last.
     Next(usize),
-    /// A task does not wait any longer for its only child, which goes on without it.
+    /// A task does not wait any longer for its only child, which is given up and goes on without it.
     GiveUp(usize),
+    /// A task awaits nothing any more, and what it awaited goes on as if it had not been awaited.
+    Abandon(usize),
     /// The last agent goes.
     Offline,
 }
@@ -114,23 +118,14 @@ impl<R: Rules> Team<R> {
         (tasks.collect(), self.handles.iter().map(|(&name, &task)| (name, task)).collect(), self.offline)
     }
 
-    /// Those that run and wait for nobody. Independent work whose lender was given up goes on beside the limit.
+    /// Those that go on by themselves: that run and wait for nobody, or were given up.
     pub(super) fn awake(&self) -> usize {
-        let is_awake = |task: &Task| task.status == Status::Running && task.awaited.is_empty();
-        let tasks = self.tasks.iter().enumerate();
-        tasks.filter(|(index, task)| is_awake(task) && self.has_a_slot(*index)).count()
+        let is_awake = |task: &&Task| task.status == Status::Running && task.awaited.is_empty();
+        self.tasks.iter().filter(is_awake).count() + self.detached()
     }
 
-    /// Whether a task has a slot of its own, or that of a task that awaits it and has one.
-    fn has_a_slot(&self, task: usize) -> bool {
-        match self.rules.reference().claims.get(&name(task)).map(|claim| &claim.standing) {
-            Some(RefStanding::Holding { slot: Some(Slot::Lent(lender)), .. }) => {
-                let lender = number(*lender);
-                self.tasks[lender].awaited.contains(&task) && self.has_a_slot(lender)
-            }
-            Some(RefStanding::Holding { slot, .. }) => slot.is_some(),
-            _ => false,
-        }
+    pub(super) fn detached(&self) -> usize {
+        self.tasks.iter().filter(|task| task.status == Status::Detached).count()
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -141,11 +136,10 @@ impl<R: Rules> Team<R> {
     pub(super) fn own_steps(&self) -> Vec<Step> {
         let can_go_on = |task: &Task| match task.status {
             Status::Running => task.awaited.is_empty(),
-            Status::Detached => true,
+            Status::Coming | Status::Detached => true,
             _ => false,
         };
-        let ready = self.tasks.iter().enumerate().filter(|(_, task)| can_go_on(task));
-        ready.map(|(index, _)| Step::Next(index)).collect()
+        self.those(can_go_on).map(Step::Next).collect()
     }
 
     /// Steps that come from outside.
@@ -156,9 +150,14 @@ impl<R: Rules> Team<R> {
                 child.is_some_and(|child| child.status == Status::Running && child.parent.is_some());
             task.status == Status::Running && task.awaited.len() == 1 && is_nested
         };
-        let waiters = self.tasks.iter().enumerate().filter(|(_, task)| gives_up(task));
+        let awaits = |task: &Task| task.status == Status::Running && !task.awaited.is_empty();
+        let giving_up = self.those(gives_up).map(Step::GiveUp);
         let gone = Some(Step::Offline).filter(|_| !self.offline);
-        waiters.map(|(index, _)| Step::GiveUp(index)).chain(gone).collect()
+        giving_up.chain(self.those(awaits).map(Step::Abandon)).chain(gone).collect()
+    }
+
+    fn those(&self, are: impl Fn(&Task) -> bool) -> impl Iterator<Item = usize> {
+        self.tasks.iter().enumerate().filter(move |(_, task)| are(task)).map(|(index, _)| index)
     }
 
     pub(super) fn after(&self, step: Step) -> Self {
@@ -167,6 +166,10 @@ impl<R: Rules> Team<R> {
         match step {
             Step::Next(task) => next.go_on(task),
             Step::GiveUp(task) => next.give_up(task),
+            Step::Abandon(task) => {
+                next.tasks[task].awaited.clear();
+                next.call(&Call::CloseWait { wait: name(task) });
+            }
             Step::Offline => {
                 next.offline = true;
                 next.call(&Call::Set { agent: LEAVER, availability: Availability::Offline });
@@ -178,6 +181,15 @@ impl<R: Rules> Team<R> {
 
     fn go_on(&mut self, task: usize) {
         let Task { status, spec, at, .. } = self.tasks[task].clone();
+        if status == Status::Coming {
+            let request = Request::new(name(task), spec.want.clone());
+            self.request(task, Request { is_claimed: true, ..request });
+            if self.tasks[task].status == Status::Refused {
+                // Its claim was there before, and stays.
+                self.call(&Call::Withdraw { task: name(task) });
+            }
+            return;
+        }
         let op = spec.program.get(at).filter(|_| status == Status::Running);
         self.tasks[task].at += usize::from(op.is_some());
         match op {
@@ -193,7 +205,8 @@ impl<R: Rules> Team<R> {
                 }
             }
             Some(Op::Start(handle, spec)) => {
-                let started = self.start(spec, None);
+                let started = self.add(spec, None, Status::Coming);
+                self.call(&Call::Claim { task: name(started), pool: 0 });
                 self.handles.insert(*handle, started);
             }
             Some(Op::Join(handle)) => {
@@ -219,19 +232,22 @@ impl<R: Rules> Team<R> {
     }
 
     fn start(&mut self, spec: &Arc<Spec>, parent: Option<usize>) -> usize {
-        let task = self.tasks.len();
-        self.tasks.push(Task {
-            status: Status::Queued,
-            spec: Arc::clone(spec),
-            at: 0,
-            awaited: vec![],
-            parent,
-        });
+        let task = self.add(spec, parent, Status::Queued);
         let awaited_in = parent.map(name);
-        let told =
-            self.call(&Call::Request(Request { awaited_in, ..Request::new(name(task), spec.want.clone()) }));
-        self.note(task, &told);
+        self.request(task, Request { awaited_in, ..Request::new(name(task), spec.want.clone()) });
         task
+    }
+
+    fn add(&mut self, spec: &Arc<Spec>, parent: Option<usize>, status: Status) -> usize {
+        self.tasks.push(Task { status, spec: Arc::clone(spec), at: 0, awaited: vec![], parent });
+        self.tasks.len() - 1
+    }
+
+    fn request(&mut self, task: usize, request: Request) {
+        // Before others hear of it, who may be told of this one too.
+        self.tasks[task].status = Status::Queued;
+        let told = self.call(&Call::Request(request));
+        self.note(task, &told);
     }
 
     /// What was awaited runs on alone; what that awaited in turn is cancelled.
@@ -289,7 +305,15 @@ impl<R: Rules> Team<R> {
                     .extend(iter::once(Refused::Ticket(task)).filter(|_| *code == ErrorCode::WaitCycle));
                 Status::Refused
             }
-            _ => Status::Queued,
+            Told::Unawaited => {
+                let mut waiters = self.those(|one| one.awaited.contains(&task));
+                let waiter = waiters.next().expect("somebody awaits it");
+                drop(waiters);
+                self.refused.push(Refused::Wait(waiter));
+                self.tasks[waiter].awaited.retain(|&one| one != task);
+                return;
+            }
+            _ => return,
         };
     }
 }
