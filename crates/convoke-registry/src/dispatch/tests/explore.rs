@@ -32,10 +32,10 @@ fn spec(depth: usize) -> BoxedStrategy<Arc<Spec>> {
     } else {
         let nested = || spec(depth - 1);
         let op = prop_oneof![
-            10 => nested().prop_map(|spec| Op::Call(vec![spec])),
+            8 => nested().prop_map(|spec| Op::Call(vec![spec])),
             4 => (nested(), nested()).prop_map(|(one, other)| Op::Call(vec![one, other])),
-            3 => (0..2usize, nested()).prop_map(|(handle, spec)| Op::Start(handle, spec)),
-            3 => (0..2usize).prop_map(Op::Join),
+            5 => (0..2usize, nested()).prop_map(|(handle, spec)| Op::Start(handle, spec)),
+            5 => (0..2usize).prop_map(Op::Join),
         ];
         proptest::collection::vec(op, 0..3).boxed()
     };
@@ -79,7 +79,9 @@ fn judge(limit: usize, team: &Team<Both>) {
     assert!(awake <= limit + team.detached() + beyond, "{awake} awake, {beyond} beyond the limit: {tasks:?}");
     let queued: Vec<_> = tasks.iter().filter(|task| task.status == Status::Queued).collect();
     let lack_a_slot = queued.iter().all(|task| team.rules.reference.has_unit(&task.spec.want));
-    assert!(awake > 0 || queued.is_empty() || !lack_a_slot, "only a slot is missing: {tasks:?}");
+    // One that is about to ask takes its slot then.
+    let is_coming = tasks.iter().any(|task| task.status == Status::Coming);
+    assert!(awake > 0 || is_coming || queued.is_empty() || !lack_a_slot, "only a slot is missing: {tasks:?}");
 }
 
 /// Whether what was refused could have come about after all, had everybody from it on waited.
@@ -110,7 +112,7 @@ fn reaches(start: Team<Reference>, goal: Refused) -> bool {
 }
 
 proptest! {
-    #![proptest_config(cases(16))]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn small_teams_do_well_in_every_order_of_their_steps(
