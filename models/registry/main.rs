@@ -13,6 +13,7 @@ mod models;
 
 #[path = "../../crates/convoke-registry/src"]
 mod source {
+    pub(crate) mod awaiting;
     pub(crate) mod context;
     pub(crate) mod dispatch;
     pub(crate) mod executor;
@@ -28,10 +29,11 @@ mod source {
 }
 
 use source::{
-    context, dispatch, executor, function, lease, progress, registry, run_options, running, slots,
+    awaiting, context, dispatch, executor, function, lease, progress, registry, run_options, running, slots,
     task_handle, team_handle,
 };
 
+pub use awaiting::Awaitable;
 pub use context::{CoordinatedContext, ExecutionContext};
 pub use dispatch::{Availability, Refusal, WaitStep};
 pub use executor::{AgentExecutor, AnyExecutor, ExecutorCapabilities};
@@ -42,7 +44,7 @@ pub use registry::{AgentRegistry, AgentSnapshot, RegistryError};
 pub use run_options::{RunOptions, TeamError};
 pub use running::{RunningTask, TaskClaim, Wait, WaitId};
 pub use slots::{LeaseBatch, SlotRequest, SlotUsage, Slots};
-pub use task_handle::{Awaitable, TaskDriver, TaskHandle};
+pub use task_handle::{TaskDriver, TaskHandle};
 pub use team_handle::{CoordinationBody, CoordinationCheck, TeamAnswer, TeamBackend, TeamHandle};
 pub use tokio_util::sync::CancellationToken;
 

@@ -22,7 +22,7 @@ use convoke_core::{AgentDescriptor, AgentId, ErrorCode, TaskId};
 
 use crate::{AgentRegistry, FunctionExecutor, Lease, LeaseRequest, Refusal, RunningTask, Slots, WaitId};
 
-pub(crate) const ALL: [Model; 15] = [
+pub(crate) const ALL: [Model; 17] = [
     ("leases: what is granted goes back, and never too much is granted", leases::never_too_much),
     ("leases: a grant that crosses its cancellation goes back", leases::grant_crosses_cancellation),
     ("leases: waits that are dropped leave no trace", leases::dropped_waits),
@@ -36,6 +36,8 @@ pub(crate) const ALL: [Model; 15] = [
     ("waits: of two that wait for each other one is refused", waits::each_other),
     ("waits: a wait for what asks meanwhile is refused, and the task goes on", waits::awaited_and_asked),
     ("waits: a lender ends while its slot is lent", waits::lender_ends),
+    ("waits: a waiter lets go and lends its slot again", waits::lets_go),
+    ("waits: a waiter lets go of what detaches", waits::lets_go_of_what_detaches),
     ("waits: a child detaches while its parent calls another", waits::child_detaches),
     ("waits: an agent goes that a waiter's wait rests on", waits::agent_goes),
 ];

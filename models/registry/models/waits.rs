@@ -1,12 +1,12 @@
 //! Who waits for whom, and the slots that are lent.
 
-use std::{future::poll_fn, task::Poll};
+use std::{future::poll_fn, pin::pin, task::Poll};
 
 use shuttle::{future::block_on, thread};
 
 use convoke_core::{AgentId, TaskId};
 
-use super::{House, is_wait_cycle};
+use super::{House, is_wait_cycle, poll_once};
 use crate::{Availability, LeaseRequest, Refusal};
 
 pub(super) fn closed_while_queued() {
@@ -99,6 +99,52 @@ pub(super) fn lender_ends() {
     drop(wait);
     child.join().unwrap();
     stranger.join().unwrap();
+    house.is_quiet();
+}
+
+pub(super) fn lets_go() {
+    let house = House::new(1, &[("a", 1), ("b", 1), ("c", 1), ("d", 1)]);
+    let lease = house.acquire("a", None).unwrap();
+    let wait = house.runs(&lease).wait().unwrap();
+    let child = house.acquire("b", Some(wait.id())).unwrap();
+    let (parent, stranger) = (house.clone(), house.clone());
+    let parent = thread::spawn(move || {
+        drop(wait);
+        let wait = parent.runs(&lease).wait().unwrap();
+        // The slot is back at once, whether or not the child has ended.
+        let mut other = pin!(parent.waits_for("c", "other", Some(wait.id())));
+        let Poll::Ready(Ok(other)) = poll_once(other.as_mut()) else { panic!("the slot is not back") };
+        parent.check();
+        drop((other, wait, lease));
+    });
+    let stranger = thread::spawn(move || {
+        let lease = stranger.acquire("d", None).unwrap();
+        assert_eq!(stranger.slots.usage().taken, 1, "nothing is granted beyond the limit");
+        drop(lease);
+    });
+    thread::yield_now();
+    drop(child);
+    parent.join().unwrap();
+    stranger.join().unwrap();
+    house.is_quiet();
+}
+
+pub(super) fn lets_go_of_what_detaches() {
+    let house = House::new(1, &[("a", 1), ("b", 1), ("c", 1)]);
+    let lease = house.acquire("a", None).unwrap();
+    let wait = house.runs(&lease).wait().unwrap();
+    let child = house.acquire("b", Some(wait.id())).unwrap();
+    let mark = child.mark();
+    let letting_go = thread::spawn(move || drop(wait));
+    let driver = thread::spawn(move || mark.detach());
+    letting_go.join().unwrap();
+    driver.join().unwrap();
+    house.check();
+    // Whichever of the two was first, the child goes on without a slot.
+    assert_eq!(house.slots.usage().taken, 1);
+    drop(lease);
+    drop(house.acquire("c", None).unwrap());
+    drop(child);
     house.is_quiet();
 }
 
