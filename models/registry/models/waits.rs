@@ -113,7 +113,7 @@ pub(super) fn lets_go() {
         let wait = parent.runs(&lease).wait().unwrap();
         // The slot is back at once, whether or not the child has ended.
         let mut other = pin!(parent.waits_for("c", "other", Some(wait.id())));
-        let Poll::Ready(Ok(other)) = poll_once(other.as_mut()) else { panic!("the slot is not back") };
+        let Poll::Ready(Ok(other)) = poll_once(other.as_mut()) else { unreachable!("the slot is not back") };
         parent.check();
         drop((other, wait, lease));
     });
