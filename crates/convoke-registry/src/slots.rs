@@ -21,7 +21,8 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SlotUsage {
-    /// The slots in use.
+    /// The slots in use. Above the limit where work goes on that its waiter has let go of: it had the waiter's slot, and has
+    /// one of its own now. Nothing is granted until it is below.
     pub taken: usize,
     /// The requests that wait for one, or for an agent.
     pub waiting: usize,

@@ -65,7 +65,8 @@ pub struct TeamRuntime {
 pub struct TeamStats {
     /// The limit of work at one time.
     pub max_parallel_tasks: usize,
-    /// The slots in use: running and detached work.
+    /// The slots in use: by what runs, what waits for others and lends its own, and what is detached. What runs on a slot
+    /// that is lent counts once, with its lender.
     pub slots: SlotUsage,
     /// The work that goes on although its caller has its answer.
     pub detached: usize,
