@@ -49,8 +49,9 @@ pub(super) enum Way {
     DroppedTogether(u64),
     /// Stopped after so long, where there are deadlines.
     Timed(u64),
-    /// Not awaited any longer after so long, and not stopped, where there are deadlines.
+    /// Not awaited any longer after so long, and not stopped.
     AwaitedFor(u64),
+    IndependentFor(u64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -108,7 +109,8 @@ fn way() -> impl Strategy<Value = Way> {
         2 => even(20).prop_map(Way::Dropped),
         1 => even(20).prop_map(Way::DroppedTogether),
         2 => (2..20_u64).prop_map(|half| Way::Timed(half * 2)),
-        1 => even(20).prop_map(Way::AwaitedFor),
+        2 => even(20).prop_map(Way::AwaitedFor),
+        2 => even(20).prop_map(Way::IndependentFor),
     ]
 }
 

@@ -1,8 +1,11 @@
 //! What the agents of a plan do, and who of them works at a moment.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use futures_util::future::{BoxFuture, join_all};
@@ -22,6 +25,8 @@ pub(super) struct World {
     roots: Vec<usize>,
     has_deadlines: bool,
     alive: Mutex<Vec<Arc<Alive>>>,
+    /// The work that nobody awaits any longer.
+    let_go: Mutex<HashSet<usize>>,
 }
 
 /// A tree whose branches have numbers.
@@ -32,8 +37,19 @@ struct Task {
     end: End,
 }
 
+#[derive(Debug)]
+pub(super) struct AtWork {
+    /// Those who do not wait for others.
+    pub(super) awake: usize,
+    /// Those who were asked to stop and have not ended, detached or not.
+    pub(super) stopping: usize,
+    /// Those that are not awaited any longer, or that nobody will wait for once they have stopped.
+    pub(super) let_go: usize,
+}
+
 /// Work that has begun and not ended.
 struct Alive {
+    number: usize,
     awaits: AtomicBool,
     scope: Scope,
 }
@@ -42,7 +58,7 @@ impl World {
     pub(super) fn new(plan: &Plan, has_deadlines: bool) -> Self {
         let mut tasks = Vec::new();
         let roots = plan.roots.iter().map(|(_, tree)| number(tree, &mut tasks)).collect();
-        Self { tasks, roots, has_deadlines, alive: Mutex::default() }
+        Self { tasks, roots, has_deadlines, alive: Mutex::default(), let_go: Mutex::default() }
     }
 
     pub(super) fn root(&self, index: usize) -> TaskRequest {
@@ -71,14 +87,16 @@ impl World {
         })
     }
 
-    /// How many work and do not wait for others, and how many of them may be beside the limit: those that were asked to
-    /// stop and have not ended, detached or not; and one for each independent task, which may go on in the slot that it
-    /// was lent while whoever had awaited it goes on too.
-    pub(super) fn at_work(&self) -> (usize, usize) {
+    /// Who is at work.
+    pub(super) fn at_work(&self) -> AtWork {
         let alive = self.alive.lock();
-        let awake = alive.iter().filter(|one| !one.awaits.load(Ordering::Relaxed)).count();
-        let is_beside = |one: &&Arc<Alive>| one.scope.cancellation().is_cancelled() || one.is_independent();
-        (awake, alive.iter().filter(is_beside).count())
+        let let_go = self.let_go.lock();
+        let count = |is: &dyn Fn(&Alive) -> bool| alive.iter().filter(|one| is(one)).count();
+        AtWork {
+            awake: count(&|one| !one.awaits.load(Ordering::Relaxed)),
+            stopping: count(&|one| one.scope.cancellation().is_cancelled()),
+            let_go: count(&|one| one.scope.cancellation().is_cancelled() || let_go.contains(&one.number)),
+        }
     }
 
     pub(super) fn alive(&self) -> usize {
@@ -93,7 +111,7 @@ impl World {
     ) -> BoxFuture<'static, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let stop = scope.cancellation().clone();
-            let me = Arc::new(Alive { awaits: AtomicBool::new(false), scope });
+            let me = Arc::new(Alive { number, awaits: AtomicBool::new(false), scope });
             self.alive.lock().push(Arc::clone(&me));
             let _leaves = Leaves(&self, &me);
             let task = self.tasks[number].clone();
@@ -116,32 +134,44 @@ impl World {
         })
     }
 
+    async fn awaits<F: Future>(&self, me: &Alive, asked: &[usize], answers: F) -> F::Output {
+        me.awaits.store(true, Ordering::Relaxed);
+        self.let_go.lock().retain(|one| !asked.contains(one));
+        let _until_then = Awaits(self, me, asked);
+        answers.await
+    }
+
     async fn ask(self: &Arc<Self>, way: Way, asked: &[usize], team: &TeamHandle, me: &Alive) {
         let requests: Vec<_> = asked.iter().map(|&task| self.request(task)).collect();
         match way {
             Way::Timed(millis) if self.has_deadlines => {
                 for request in requests {
-                    let _ = me.awaits(team.run(request.with_timeout(ms(millis)))).await;
+                    let _ = self.awaits(me, asked, team.run(request.with_timeout(ms(millis)))).await;
                 }
             }
-            Way::AwaitedFor(millis) if self.has_deadlines => {
+            Way::AwaitedFor(millis) => {
                 let handles: Vec<_> = requests.into_iter().map(|request| team.spawn(request)).collect();
-                let _ = timeout(ms(millis), me.awaits(join_all(handles))).await;
+                let _ = timeout(ms(millis), self.awaits(me, asked, join_all(handles))).await;
+            }
+            Way::IndependentFor(millis) => {
+                let handles: Vec<_> =
+                    requests.into_iter().map(|request| team.spawn_independent(request)).collect();
+                let _ = timeout(ms(millis), self.awaits(me, asked, join_all(handles))).await;
             }
             Way::OneByOne | Way::Timed(_) => {
                 for request in requests {
-                    let _ = me.awaits(team.run(request)).await;
+                    let _ = self.awaits(me, asked, team.run(request)).await;
                 }
             }
-            Way::Together => drop(me.awaits(team.run_parallel(requests)).await),
-            Way::Spawned | Way::AwaitedFor(_) => {
+            Way::Together => drop(self.awaits(me, asked, team.run_parallel(requests)).await),
+            Way::Spawned => {
                 let handles: Vec<_> = requests.into_iter().map(|request| team.spawn(request)).collect();
-                me.awaits(join_all(handles)).await;
+                self.awaits(me, asked, join_all(handles)).await;
             }
             Way::Independent => {
                 let handles: Vec<TaskHandle> =
                     requests.into_iter().map(|request| team.spawn_independent(request)).collect();
-                me.awaits(join_all(handles)).await;
+                self.awaits(me, asked, join_all(handles)).await;
             }
             Way::Left => {
                 for request in requests {
@@ -161,16 +191,18 @@ impl World {
                         world.work(task, team, scope)
                     };
                     let request = TaskRequest::new(task.to_string());
-                    let _ = me.awaits(team.coordinate(request, RunOptions::new(), || Ok(()), body)).await;
+                    let _ = self
+                        .awaits(me, &[task], team.coordinate(request, RunOptions::new(), || Ok(()), body))
+                        .await;
                 }
             }
             Way::Dropped(millis) => {
                 for request in requests {
-                    let _ = timeout(ms(millis), me.awaits(team.run(request))).await;
+                    let _ = timeout(ms(millis), self.awaits(me, asked, team.run(request))).await;
                 }
             }
             Way::DroppedTogether(millis) => {
-                let _ = timeout(ms(millis), me.awaits(team.run_parallel(requests))).await;
+                let _ = timeout(ms(millis), self.awaits(me, asked, team.run_parallel(requests))).await;
             }
         }
     }
@@ -186,24 +218,12 @@ fn number(tree: &Tree, tasks: &mut Vec<Task>) -> usize {
     tasks.len() - 1
 }
 
-struct Awaits<'a>(&'a Alive);
+struct Awaits<'a>(&'a World, &'a Alive, &'a [usize]);
 
 impl Drop for Awaits<'_> {
     fn drop(&mut self) {
-        self.0.awaits.store(false, Ordering::Relaxed);
-    }
-}
-
-impl Alive {
-    /// Whether it was started by another task and is none of its own: only roots are in the session of the plan.
-    fn is_independent(&self) -> bool {
-        self.scope.depth() == 1 && self.scope.lineage().all(|entry| entry.session.as_str() != "s")
-    }
-
-    async fn awaits<F: Future>(&self, asked: F) -> F::Output {
-        self.awaits.store(true, Ordering::Relaxed);
-        let _until_then = Awaits(self);
-        asked.await
+        self.1.awaits.store(false, Ordering::Relaxed);
+        self.0.let_go.lock().extend(self.2);
     }
 }
 
