@@ -26,8 +26,12 @@ use crate::{Awaitable, ProgressSender, TeamError, Updates, awaiting::Awaiting, p
 /// and the task behind the handle goes on. So it does where the waiter is given up itself and works on, detached: then
 /// the code is `invalid_request`. Await `&mut handle` to keep the handle for another try, or to [cancel](Self::cancel).
 ///
-/// A task is awaited by one at a time: of several that poll one handle, the last. The handle of a nested task counts as
-/// awaited by the task that started it where it is polled outside of any task.
+/// A task is awaited by one at a time: of several that poll one handle, the last; reading its
+/// [updates](Self::updates) counts too. The wait lasts until the task ends, or until handle and updates are dropped: then
+/// the slot is the waiter's again at once, and the task takes one of its own, beyond the limit if none is free.
+///
+/// The handle of a nested task counts as awaited by the task that started it where it is polled outside of any task: do
+/// not give it to a host.
 #[must_use = "the task runs on its own, but its report is only here"]
 pub struct TaskHandle {
     task: TaskId,

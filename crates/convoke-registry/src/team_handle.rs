@@ -79,7 +79,10 @@ pub trait TeamBackend: Send + Sync + 'static {
 /// `wait_cycle` and the path of who waits for whom.
 ///
 /// Any other handle of the same runtime is recognised inside a task, in a blocking executor, and in a future that
-/// [`Scope::wrap`] wraps; elsewhere, in a task that is spawned by hand for example, it starts independent work.
+/// [`Scope::wrap`] wraps; elsewhere, in a task that is spawned by hand for example, it starts independent work, and a wait
+/// for that is seen by nobody.
+///
+/// A run is awaited by the task that first polls its future: moved to another task after that, it stays with the first.
 ///
 /// ```
 /// # use convoke_core::{AgentDescriptor, TaskRequest};
@@ -191,8 +194,8 @@ impl TeamHandle {
         }
     }
 
-    /// Starts one task on its own, at once, and gives its handle. Inside a task it is nested: it is cancelled when that
-    /// one ends.
+    /// Starts one task on its own, at once, and gives its handle. Inside a task it is nested: when that one ends, it is
+    /// cancelled, or refused with `invalid_request` where it had not begun yet.
     ///
     /// Dropping the handle does not stop the task; [`TaskHandle::cancel`] does.
     pub fn spawn(&self, request: TaskRequest) -> TaskHandle {
@@ -208,7 +211,7 @@ impl TeamHandle {
     }
 
     /// Starts one task that outlives the task that asks for it: with a deadline, a token, a budget and a session of its
-    /// own, and no slot lent to it unless its handle is awaited. Only the trace is kept.
+    /// own, and no slot lent to it unless its handle is awaited. Only the trace is kept; its depth starts anew.
     pub fn spawn_independent(&self, request: TaskRequest) -> TaskHandle {
         self.spawn_independent_with(request, RunOptions::new())
     }

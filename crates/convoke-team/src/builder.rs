@@ -96,12 +96,16 @@ impl TeamRuntimeBuilder {
     }
 
     /// How many tasks run at a time, over all agents and however they were started. 4 unless set.
+    ///
+    /// Beyond it runs only what had the slot of a task that awaited it, and goes on after that wait: within its grace,
+    /// detached, or because its handle was dropped. No slot is granted until fewer than the limit are taken.
     pub fn max_parallel_tasks(mut self, limit: usize) -> Self {
         self.max_parallel_tasks = limit;
         self
     }
 
-    /// How long a task may wait and run together where neither its request nor its caller says so. None unless set.
+    /// How long a task may wait and run together where neither its request nor its caller says so. None unless set. It does
+    /// not hold for nested work whose parent has a deadline: that deadline does.
     pub fn default_task_timeout(mut self, timeout: Duration) -> Self {
         self.default_task_timeout = Some(timeout);
         self
@@ -115,6 +119,7 @@ impl TeamRuntimeBuilder {
     }
 
     /// How deep tasks may ask for tasks: 0 allows none to. What is deeper is refused with `depth_exceeded`. 32 unless set.
+    /// `spawn_independent` starts anew.
     pub fn max_nesting_depth(mut self, depth: usize) -> Self {
         self.max_nesting_depth = depth;
         self
