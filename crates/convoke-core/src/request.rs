@@ -61,7 +61,8 @@ impl Resume {
 pub struct TaskRequest {
     /// Its name within the session; generated (UUID v7) unless set.
     pub id: Option<TaskId>,
-    /// The session that it belongs to; one of its own unless set.
+    /// The session that it belongs to. Unless set, that of the task that asks for it or, where no task does, a new one each
+    /// time.
     pub session: Option<SessionId>,
     /// The text that the agent gets.
     pub input: String,
@@ -123,7 +124,8 @@ impl TaskRequest {
         Self { input: input.into(), ..Self::default() }
     }
 
-    /// Names the task.
+    /// Names the task, within its session. A host's request that names no session has a new one each time: there the id
+    /// guards nothing, and the same work is done again.
     #[must_use]
     pub fn with_id<I>(mut self, id: I) -> Self
     where

@@ -25,10 +25,11 @@ pub struct RunOptions {
     /// What the run may spend. Unless set, the runtime's budget, or for nested work one under that of the task that asks;
     /// one that is set there must be made under that too.
     pub budget: Option<Budget>,
-    /// What becomes of the request where its task is completed; refused unless set.
+    /// What becomes of the request where its task is completed; refused unless set. [`IfCompleted::Return`] is refused
+    /// with `invalid_request` where the request has a session of its own, in which nothing was completed.
     pub if_completed: IfCompleted,
     /// What is decided about a task that timed out, or whose result came late, before the run begins; nothing unless set,
-    /// and then such a task is refused.
+    /// and then such a task is refused. Refused itself, with `invalid_request`, where the request has a session of its own.
     pub late: Option<Reconcile>,
 }
 
@@ -59,7 +60,7 @@ impl RunOptions {
         self
     }
 
-    /// Says what becomes of the request where its task is completed.
+    /// Says what becomes of the request where its task is completed; for a request that names its session.
     #[must_use]
     pub fn with_if_completed(mut self, if_completed: IfCompleted) -> Self {
         self.if_completed = if_completed;
@@ -67,7 +68,11 @@ impl RunOptions {
     }
 
     /// Decides about a task that timed out, or whose result came late: [`Retry`](Reconcile::Retry) runs it again,
-    /// [`AcceptLate`](Reconcile::AcceptLate) answers with what came late.
+    /// [`AcceptLate`](Reconcile::AcceptLate) answers with what came late. [`Abandon`](Reconcile::Abandon) is refused here,
+    /// since it leaves nothing to run.
+    ///
+    /// An id is a name within its session. A host's request that names none has a new one each time, which knows of no
+    /// task: with a decision it is refused with `invalid_request`.
     #[must_use]
     pub fn with_late(mut self, late: Reconcile) -> Self {
         self.late = Some(late);

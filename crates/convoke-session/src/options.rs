@@ -8,6 +8,9 @@ pub enum IfCompleted {
     Refuse,
     /// It gets the recorded report, and nothing is done again, where it asks for the same work: where its
     /// [digest](crate::Attempt::digest) is that of the completed attempt. Any other is refused.
+    ///
+    /// An id is a name within its session: a request that names no session is run in a new one each time, where its id
+    /// guards nothing. A runtime refuses such a request.
     Return,
     /// It gets the next attempt.
     Again,
