@@ -13,6 +13,9 @@ type Source = Box<dyn Error + Send + Sync + 'static>;
 /// Any error becomes one by `?`. Its text may quote what a provider or a file said, so it stays private: reports keep
 /// it as [`TaskError::detail`], events never carry it. What is said by [`with_public`](Self::with_public) is shown.
 ///
+/// So does a [`TaskError`] of nested work: it is an [`execution_failed`](ErrorCode::ExecutionFailed) then, whatever its own
+/// code was (`wait_cycle`, say), and its text is the detail. Look at the report's code before `?` to treat it.
+///
 /// Like `anyhow::Error` it does not implement [`Error`] itself, which leaves `?` free for all that do;
 /// [`as_error`](Self::as_error) gives the source.
 ///

@@ -128,7 +128,8 @@ impl ExecutionContext {
         &self.session
     }
 
-    /// Signalled when the work is to stop: the caller gave up, or the deadline has passed.
+    /// Signalled when the work is to stop: the caller gave up, or the deadline has passed. From the end of the work on it
+    /// is signalled too, for what that has left behind.
     pub fn cancellation(&self) -> &CancellationToken {
         self.scope.cancellation()
     }
@@ -174,7 +175,8 @@ impl ExecutionContext {
         self.previous.as_deref()
     }
 
-    /// What the work may spend; `None` where the host set no budget.
+    /// What the work may spend; `None` where the host set no budget. It is not closed at the end of the work: what is left
+    /// behind can still spend.
     pub fn budget(&self) -> Option<&Budget> {
         self.scope.budget()
     }

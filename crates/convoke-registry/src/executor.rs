@@ -79,6 +79,10 @@ impl ExecutorCapabilities {
 /// - [`ExecutionContext::cancellation`] is signalled when the caller gives up or the deadline has passed. What the
 ///   executor returns within the grace is its own word and is kept; after the grace the caller has its answer, and the
 ///   work is detached: it keeps its lease until it ends, and its writes to the session are refused.
+/// - The work is this future: what it has spawned has to end before it does. What is left behind is not counted: the lease
+///   is free while it works. Its token is cancelled and its writes are refused, but its budget can still be spent.
+/// - An executor that asks its team takes [`ExecutionContext::team`], or keeps a [`TeamHandle`](crate::TeamHandle). A
+///   runtime that is kept by an executor of its own registry lives for ever.
 /// - The future must not block a thread of the runtime: waiting belongs to `.await`, and heavy work to a thread of its
 ///   own.
 ///

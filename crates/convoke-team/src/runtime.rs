@@ -28,7 +28,10 @@ use crate::{
 /// # Its end
 ///
 /// Dropping the last clone stops all work: it is cancelled, and settled like any other. What does not stop within the
-/// grace goes on, detached, until it ends.
+/// grace goes on, detached, until it ends. A clone that an executor of the registry keeps is never dropped, so that the
+/// runtime never ends: an executor keeps a [`TeamHandle`], which keeps nothing alive.
+///
+/// Called inside one of its own tasks, a clone is as good as any handle: what it [runs](Self::run) there is nested.
 ///
 /// It makes no identities, permissions, durable queues or distributed locks.
 ///
@@ -65,8 +68,8 @@ pub struct TeamRuntime {
 pub struct TeamStats {
     /// The limit of work at one time.
     pub max_parallel_tasks: usize,
-    /// The slots in use: by what runs, what waits for others and lends its own, and what is detached. What runs on a slot
-    /// that is lent counts once, with its lender.
+    /// The slots in use: running work, and detached work that has one. More than the limit where work goes on whose waiter
+    /// took back the slot that it had lent; no slot is granted meanwhile.
     pub slots: SlotUsage,
     /// The work that goes on although its caller has its answer.
     pub detached: usize,
@@ -91,6 +94,9 @@ impl TeamRuntime {
     ///
     /// Whatever happens to the task is in the report: a refusal, a failure, a timeout. Nothing happens until the future
     /// is first polled; from then on the attempt lives on a task of its own, and the future only waits for the answer.
+    ///
+    /// Inside a task of this runtime it is nested, see [`TeamHandle`]. It is awaited by the task that first polls it: moved
+    /// to another task after that, it stays with the first.
     ///
     /// # Cancel safety
     ///
