@@ -14,7 +14,7 @@
 //! and such a queue. A grant takes the first of the first. Granting or releasing a unit of an agent touches the demands
 //! that this agent meets, never the other agents.
 //!
-//! **Where.** Here: what callers call, granting and releasing. `claim`: one request, from before it waits until it gives
+//! **Where.** Here: requests, granting and releasing. `lifecycle`: agents come, go, and take work or none. `claim`: one request, from before it waits until it gives
 //! everything back. `requirements`: from a request's skills to its demand. `waiting`: tickets and queues. `lending`: who
 //! awaits whom, and the slots that go with it. `wait_graph`: the waits that could never end. `agent`, `demand`, `pool`,
 //! `load`: the data.
@@ -28,6 +28,7 @@ mod agent;
 mod claim;
 mod demand;
 mod lending;
+mod lifecycle;
 mod load;
 mod pool;
 mod refusal;
@@ -37,7 +38,7 @@ mod tests;
 mod wait_graph;
 mod waiting;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use agent::Agent;
 use claim::{Claim, Holding, Standing};
@@ -183,79 +184,6 @@ impl<W> Dispatch<W> {
     /// What the calls since the last one have brought about, in order.
     pub(crate) fn take_effects(&mut self) -> Vec<Effect<W>> {
         std::mem::take(&mut self.effects)
-    }
-
-    /// Adds an agent; `None` if its id is taken.
-    pub(crate) fn register(&mut self, id: AgentId, skills: HashSet<SkillId>, max: u32) -> Option<AgentKey> {
-        if self.by_id.contains_key(&id) {
-            return None;
-        }
-        let key = self.agents.insert(Agent::new(id.clone(), skills, max));
-        self.by_id.insert(id, key);
-        if let Some(agent) = self.agents.get_mut(key) {
-            agent.demands = self.demands.add_agent(&agent.candidate(key));
-        }
-        self.relist(key);
-        self.grant();
-        Some(key)
-    }
-
-    pub(crate) fn find(&self, id: &str) -> Option<AgentKey> {
-        self.by_id.get(id).copied()
-    }
-
-    /// Removes an agent that holds no lease; says whether it did.
-    pub(crate) fn remove(&mut self, key: AgentKey) -> bool {
-        if self.agents.get(key).is_none_or(|agent| agent.active > 0) {
-            return false;
-        }
-        let Some(agent) = self.agents.remove(key) else { return false };
-        self.by_id.remove(&agent.id);
-        self.demands.remove_agent(&agent.candidate(key), &agent.demands);
-        for queue in agent.queues {
-            self.refuse(queue, &Refusal::AgentNotFound { agent: agent.id.clone() });
-        }
-        for demand in agent.demands {
-            self.recheck(demand);
-            for queue in self.queues_of(Place::Demand(demand)).to_vec() {
-                self.list(queue);
-            }
-        }
-        self.refuse_endless();
-        self.grant();
-        true
-    }
-
-    /// Sets whether an agent takes new work.
-    pub(crate) fn set_availability(&mut self, key: AgentKey, availability: Availability) {
-        let Some(agent) = self.agents.get_mut(key) else { return };
-        let (was, load) = (agent.is_available(), agent.free(key));
-        agent.availability = availability;
-        let is = agent.is_available();
-        if was == is {
-            return;
-        }
-        let (agent_id, demands, queues) = (agent.id.clone(), agent.demands.clone(), agent.queues.clone());
-        for &demand in &demands {
-            if let Some(demand) = self.demands.get_mut(demand) {
-                demand.available = demand.available + usize::from(is) - usize::from(was);
-            }
-        }
-        if !is {
-            // Before the agent leaves the free ones: who loses the last agent hears that, not that it is full.
-            let refusal = Refusal::AgentUnavailable { agent: Some(agent_id) };
-            for queue in queues {
-                self.refuse(queue, &refusal);
-            }
-            for demand in demands {
-                self.recheck(demand);
-            }
-        }
-        self.reload(key, load.as_ref());
-        if !is {
-            self.refuse_endless();
-        }
-        self.grant();
     }
 
     /// Makes a limit of `limit` slots.
@@ -501,7 +429,7 @@ impl<W> Dispatch<W> {
             let (Some(unit), Some(&(_, key))) = (self.best(queue.place), queue.tickets.first()) else {
                 return;
             };
-            // Also one that has the last ticket in the line of a free slot takes the slot that is lent to it first.
+            // Whichever slot it was that let it be served: the one that is lent to it goes first.
             let slot = self.free_slot(key).unwrap_or(pool);
             let Some(waiter) = self.unqueue(key) else { return };
             self.hold(key, unit, slot);

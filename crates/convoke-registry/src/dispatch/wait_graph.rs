@@ -9,11 +9,12 @@
 //! awaited, a new wait for a task that exists already, and an agent that takes no more work. The first two are checked
 //! alone, since what could end before still can if they can: with the newest refused all is as it was. After the third,
 //! the youngest ticket that waits for itself is refused, until none does; whoever merely stands in line behind such a
-//! circle goes on once it is broken.
+//! circle goes on once it is broken. Of a task that was there before anybody awaited it, the wait is refused and not the
+//! ticket.
 //!
 //! **What it costs.** Nothing where nobody awaits a ticket. Otherwise the search follows who waits for whom from the one
-//! that is checked, over tasks that run and await something, of which there are no more than slots times nesting depth. Of the
-//! agents that could serve a ticket it looks at all only where none has a unit that ends by itself.
+//! that is checked, over tasks that run and await something. Of the agents that could serve a ticket it looks at all only
+//! where none has a unit that ends by itself; of all that a task awaits only where the task has such a unit.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 

@@ -1,0 +1,82 @@
+//! Agents come and go, and take work or none.
+
+use std::collections::HashSet;
+
+use convoke_core::{AgentId, SkillId};
+
+use super::{AgentKey, Availability, Dispatch, Refusal, agent::Agent, pool::Place};
+
+impl<W> Dispatch<W> {
+    /// Adds an agent; `None` if its id is taken.
+    pub(crate) fn register(&mut self, id: AgentId, skills: HashSet<SkillId>, max: u32) -> Option<AgentKey> {
+        if self.by_id.contains_key(&id) {
+            return None;
+        }
+        let key = self.agents.insert(Agent::new(id.clone(), skills, max));
+        self.by_id.insert(id, key);
+        if let Some(agent) = self.agents.get_mut(key) {
+            agent.demands = self.demands.add_agent(&agent.candidate(key));
+        }
+        self.relist(key);
+        self.grant();
+        Some(key)
+    }
+
+    pub(crate) fn find(&self, id: &str) -> Option<AgentKey> {
+        self.by_id.get(id).copied()
+    }
+
+    /// Removes an agent that holds no lease; says whether it did.
+    pub(crate) fn remove(&mut self, key: AgentKey) -> bool {
+        if self.agents.get(key).is_none_or(|agent| agent.active > 0) {
+            return false;
+        }
+        let Some(agent) = self.agents.remove(key) else { return false };
+        self.by_id.remove(&agent.id);
+        self.demands.remove_agent(&agent.candidate(key), &agent.demands);
+        for queue in agent.queues {
+            self.refuse(queue, &Refusal::AgentNotFound { agent: agent.id.clone() });
+        }
+        for demand in agent.demands {
+            self.recheck(demand);
+            for queue in self.queues_of(Place::Demand(demand)).to_vec() {
+                self.list(queue);
+            }
+        }
+        self.refuse_endless();
+        self.grant();
+        true
+    }
+
+    /// Sets whether an agent takes new work.
+    pub(crate) fn set_availability(&mut self, key: AgentKey, availability: Availability) {
+        let Some(agent) = self.agents.get_mut(key) else { return };
+        let (was, load) = (agent.is_available(), agent.free(key));
+        agent.availability = availability;
+        let is = agent.is_available();
+        if was == is {
+            return;
+        }
+        let (agent_id, demands, queues) = (agent.id.clone(), agent.demands.clone(), agent.queues.clone());
+        for &demand in &demands {
+            if let Some(demand) = self.demands.get_mut(demand) {
+                demand.available = demand.available + usize::from(is) - usize::from(was);
+            }
+        }
+        if !is {
+            // Before the agent leaves the free ones: who loses the last agent hears that, not that it is full.
+            let refusal = Refusal::AgentUnavailable { agent: Some(agent_id) };
+            for queue in queues {
+                self.refuse(queue, &refusal);
+            }
+            for demand in demands {
+                self.recheck(demand);
+            }
+        }
+        self.reload(key, load.as_ref());
+        if !is {
+            self.refuse_endless();
+        }
+        self.grant();
+    }
+}
