@@ -98,8 +98,10 @@ impl TaskHandle {
     /// The answer to who may not await this; the task itself goes on.
     fn refused(&mut self, error: TaskError) -> Result<TaskReport, TeamError> {
         let lost = || TeamError::Lost { task: self.task.clone() };
-        let (awaiting, session) = self.awaiting.take().ok_or_else(lost)?;
+        // Kept: whoever awaits the handle again is a waiter again.
+        let (awaiting, session) = self.awaiting.as_ref().ok_or_else(lost)?;
         awaiting.end();
+        let session = session.clone();
         let mut report = TaskReport::new(self.task.clone(), session, error.code().status());
         report.error = Some(error);
         Ok(report)

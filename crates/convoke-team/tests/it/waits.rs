@@ -257,3 +257,19 @@ async fn a_task_that_asks_as_it_ends_gets_no_session_anew() {
     }
     assert_eq!(team.stats().sessions, 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_that_was_refused_can_be_awaited_again_and_is_refused_again() {
+    let registry = AgentRegistry::new();
+    add(&registry, "a", |_, ctx| async move {
+        let mut handle = ctx.team().spawn(asking("a"));
+        let mut codes = Vec::new();
+        for _ in 0..3 {
+            codes.push((&mut handle).await?.code().map(|code| code.to_string()).unwrap_or_default());
+        }
+        Ok(codes.join(" "))
+    });
+    let team = team(&registry, 1);
+    let report = timeout(ms(60_000), team.run(asking("a"))).await.expect("nobody hangs").unwrap();
+    assert_eq!(text(&report), "wait_cycle wait_cycle wait_cycle");
+}
