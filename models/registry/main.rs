@@ -34,7 +34,7 @@ use source::{
 };
 
 pub use awaiting::Awaitable;
-pub use context::{CoordinatedContext, ExecutionContext};
+pub use context::{CoordinatedContext, DEFAULT_GRACE, ExecutionContext};
 pub use dispatch::{Availability, Refusal, WaitStep};
 pub use executor::{AgentExecutor, AnyExecutor, ExecutorCapabilities};
 pub use function::FunctionExecutor;

@@ -10,8 +10,8 @@ use convoke_session::SessionHandle;
 
 use crate::{Progress, ProgressSender, TeamHandle};
 
-/// How long work that was asked to stop has to end unless somebody says otherwise: a runtime's usual grace.
-const DEFAULT_GRACE: Duration = Duration::from_millis(50);
+/// How long work that was asked to stop has to end unless a host says otherwise: 50 ms.
+pub const DEFAULT_GRACE: Duration = Duration::from_millis(50);
 
 /// What an executor is given beside the request: the session, the deadline, a cancellation token and a budget.
 ///

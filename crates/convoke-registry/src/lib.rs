@@ -63,7 +63,7 @@ mod team_handle;
 
 pub use awaiting::Awaitable;
 pub use blocking::BlockingExecutor;
-pub use context::{CoordinatedContext, ExecutionContext};
+pub use context::{CoordinatedContext, DEFAULT_GRACE, ExecutionContext};
 pub use dispatch::{Availability, Refusal, WaitStep};
 pub use executor::{AgentExecutor, AnyExecutor, ExecutorCapabilities};
 pub use function::FunctionExecutor;

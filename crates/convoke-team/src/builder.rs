@@ -7,7 +7,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use convoke_core::{Budget, IdGenerator};
 use convoke_observability::{AnySink, EventIds, EventSink};
-use convoke_registry::AgentRegistry;
+use convoke_registry::{AgentRegistry, DEFAULT_GRACE};
 use convoke_session::{Limit, SessionLimits};
 
 use crate::{
@@ -17,9 +17,6 @@ use crate::{
 
 /// How many tasks run at a time unless a host says otherwise.
 const DEFAULT_MAX_PARALLEL_TASKS: usize = 4;
-
-/// How long work that was asked to stop has to answer unless a host says otherwise.
-const DEFAULT_GRACE: Duration = Duration::from_millis(50);
 
 /// How deep tasks may ask for tasks unless a host says otherwise.
 const DEFAULT_MAX_NESTING_DEPTH: usize = 32;
@@ -45,7 +42,7 @@ pub enum BuildError {
 /// use std::time::Duration;
 ///
 /// use convoke_observability::MemorySink;
-/// use convoke_registry::AgentRegistry;
+/// use convoke_registry::{AgentRegistry, DEFAULT_GRACE};
 /// use convoke_team::TeamRuntime;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
