@@ -215,6 +215,7 @@ impl fmt::Debug for ExecutionContext {
 pub struct CoordinatedContext {
     session: SessionHandle,
     scope: Scope,
+    grace: Duration,
     team: TeamHandle,
     previous: Option<Arc<TaskReport>>,
 }
@@ -227,7 +228,14 @@ impl CoordinatedContext {
         team: TeamHandle,
         previous: Option<Arc<TaskReport>>,
     ) -> Self {
-        Self { session, scope, team, previous }
+        Self { session, scope, grace: DEFAULT_GRACE, team, previous }
+    }
+
+    /// Sets how long the work has to end once it is asked to stop; 50 ms unless set.
+    #[must_use]
+    pub fn with_grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
     }
 
     /// The session, as this attempt may use it.
@@ -238,6 +246,11 @@ impl CoordinatedContext {
     /// Whose work this is, when it must stop, what it may spend, and what nested work inherits of that.
     pub fn scope(&self) -> &Scope {
         &self.scope
+    }
+
+    /// How long the work, and what it asks for, have to end once they are asked to stop.
+    pub fn grace(&self) -> Duration {
+        self.grace
     }
 
     /// The door to nested work.

@@ -38,15 +38,18 @@
 //! | `function`, `blocking` | executors made of a function |
 //! | `process` | an executor that runs a program |
 //! | `team_handle` | the door to a runtime, for nested work and for all that stands above |
-//! | `run_options`, `task_handle` | what a caller says about a run, and the handle of a task that runs on its own |
+//! | `run_options`, `task_handle`, `answers` | what a caller says about a run, the handle of a task that runs on its own, and the answers of many as they come |
+//! | `coordination` | tasks that nobody in particular does |
 //!
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `process` | no | `ProcessExecutor`: a child process for each attempt, which can really be stopped; on Unix |
 
+mod answers;
 mod awaiting;
 mod blocking;
 mod context;
+mod coordination;
 mod dispatch;
 mod executor;
 mod function;
@@ -61,9 +64,14 @@ mod slots;
 mod task_handle;
 mod team_handle;
 
+pub use answers::Answers;
 pub use awaiting::Awaitable;
 pub use blocking::BlockingExecutor;
 pub use context::{CoordinatedContext, DEFAULT_GRACE, ExecutionContext};
+pub use coordination::{
+    Coordination, CoordinationBody, CoordinationCheck, CoordinationError, CoordinationEvents,
+    CoordinationMoment, CoordinationStage,
+};
 pub use dispatch::{Availability, Refusal, WaitStep};
 pub use executor::{AgentExecutor, AnyExecutor, ExecutorCapabilities};
 pub use function::FunctionExecutor;
@@ -76,6 +84,6 @@ pub use run_options::{RunOptions, TeamError};
 pub use running::{RunningTask, TaskClaim, Wait, WaitId};
 pub use slots::{LeaseBatch, SlotRequest, SlotUsage, Slots};
 pub use task_handle::{TaskDriver, TaskHandle};
-pub use team_handle::{CoordinationBody, CoordinationCheck, TeamAnswer, TeamBackend, TeamHandle};
+pub use team_handle::{TeamAnswer, TeamBackend, TeamHandle};
 /// The token that stops a run, as `tokio-util` defines it.
 pub use tokio_util::sync::CancellationToken;

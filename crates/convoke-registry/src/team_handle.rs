@@ -5,21 +5,14 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use futures_util::future::BoxFuture;
+use futures_util::{future::BoxFuture, stream};
 
-use convoke_core::{ErrorCode, IdGenerator, Scope, SkillId, TaskError, TaskOutcome, TaskReport, TaskRequest};
+use convoke_core::{ErrorCode, IdGenerator, Scope, SkillId, TaskError, TaskReport, TaskRequest};
 
-use crate::{AgentRegistry, AgentSnapshot, CoordinatedContext, RunOptions, TaskHandle, TeamError};
+use crate::{AgentRegistry, AgentSnapshot, Answers, Coordination, RunOptions, TaskHandle, TeamError};
 
 /// What a run answers.
 pub type TeamAnswer = Result<TaskReport, TeamError>;
-
-/// What runs before a coordinated task is admitted, and may refuse it.
-pub type CoordinationCheck = Box<dyn FnOnce() -> Result<(), TaskError> + Send>;
-
-/// What a coordinated task does.
-pub type CoordinationBody =
-    Box<dyn FnOnce(CoordinatedContext) -> BoxFuture<'static, Result<TaskOutcome, TaskError>> + Send>;
 
 /// A runtime, as its handles reach it. Who uses a team calls [`TeamHandle`].
 ///
@@ -44,6 +37,14 @@ pub trait TeamBackend: Send + Sync + 'static {
         caller: Option<Scope>,
     ) -> BoxFuture<'static, Vec<TeamAnswer>>;
 
+    /// Runs many tasks, and gives each answer as it comes, with the index of its request.
+    fn run_each(
+        self: Arc<Self>,
+        requests: Vec<TaskRequest>,
+        options: RunOptions,
+        caller: Option<Scope>,
+    ) -> Answers;
+
     /// Starts a task, nested under its caller.
     fn spawn(self: Arc<Self>, request: TaskRequest, options: RunOptions, caller: Option<Scope>)
     -> TaskHandle;
@@ -62,8 +63,7 @@ pub trait TeamBackend: Send + Sync + 'static {
         request: TaskRequest,
         options: RunOptions,
         caller: Option<Scope>,
-        check: CoordinationCheck,
-        body: CoordinationBody,
+        coordination: Coordination,
     ) -> BoxFuture<'static, TeamAnswer>;
 }
 
@@ -194,6 +194,35 @@ impl TeamHandle {
         }
     }
 
+    /// As [`run_parallel`](Self::run_parallel), but gives each answer as it comes, with the index of its request. Nothing
+    /// happens before the first poll.
+    ///
+    /// ```
+    /// # use convoke_core::TaskRequest;
+    /// # use convoke_registry::{RunOptions, TeamHandle};
+    /// # async fn first(team: TeamHandle) {
+    /// let asked = ["one", "two"].map(|agent| TaskRequest::new("a title").preferring(agent));
+    /// let mut answers = team.run_each(asked, RunOptions::new());
+    /// while let Some((index, answer)) = answers.next().await {
+    ///     if answer.is_ok_and(|report| report.is_success()) {
+    ///         println!("request {index} came first");
+    ///         break; // dropped here, which stops the others
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub fn run_each<I>(&self, requests: I, options: RunOptions) -> Answers
+    where
+        I: IntoIterator<Item = TaskRequest>,
+    {
+        let requests: Vec<_> = requests.into_iter().collect();
+        if let Some(runtime) = self.runtime() {
+            return runtime.run_each(requests, options, self.caller.clone());
+        }
+        let answers: Vec<_> = requests.iter().map(|request| Ok(shut_down(request))).collect();
+        Answers::new(stream::iter(answers.into_iter().enumerate()))
+    }
+
     /// Starts one task on its own, at once, and gives its handle. Inside a task it is nested: when that one ends, it is
     /// cancelled, or refused with `invalid_request` where it had not begun yet.
     ///
@@ -224,24 +253,21 @@ impl TeamHandle {
         }
     }
 
-    /// Runs `body` as a task of the session that nobody in particular does: it is admitted, has a deadline and a slot,
-    /// which it lends to what it awaits, and ends in one commit, as any task does; but it takes no agent, leaves no input
-    /// message, and raises none of the four events of a task. Votes, relays and loops stand on it, and raise their own.
-    ///
-    /// `check` is called before anything is touched; its error refuses the task, and no record changes.
+    /// Runs a task of the session that nobody in particular does: it is admitted, has a deadline and a slot, which it lends
+    /// to what it awaits, and ends in one commit, as any task does; but it takes no agent, leaves no input message, and
+    /// raises none of the four events of a task. Votes, relays and loops stand on it, and raise their own.
     ///
     /// ```
     /// # use convoke_core::{AgentDescriptor, TaskOutcome, TaskRequest};
-    /// # use convoke_registry::{RunOptions, TeamError, TeamHandle};
+    /// # use convoke_registry::{Coordination, RunOptions, TeamError, TeamHandle};
     /// # async fn both(team: TeamHandle) -> Result<(), TeamError> {
-    /// let report = team
-    ///     .coordinate(TaskRequest::new("a title"), RunOptions::new(), || Ok(()), |ctx| async move {
-    ///         let ask = |agent| TaskRequest::new("a title").preferring(agent);
-    ///         let reports = ctx.team().run_parallel([ask("one"), ask("two")]).await;
-    ///         let answered = reports.iter().filter(|answer| answer.as_ref().is_ok_and(|report| report.is_success()));
-    ///         Ok(TaskOutcome::completed(format!("{} answered", answered.count())))
-    ///     })
-    ///     .await?;
+    /// let both = Coordination::new(|ctx| async move {
+    ///     let ask = |agent| TaskRequest::new("a title").preferring(agent);
+    ///     let reports = ctx.team().run_parallel([ask("one"), ask("two")]).await;
+    ///     let answered = reports.iter().filter(|answer| answer.as_ref().is_ok_and(|report| report.is_success()));
+    ///     Ok(TaskOutcome::completed(format!("{} answered", answered.count())))
+    /// });
+    /// let report = team.coordinate(TaskRequest::new("a title"), RunOptions::new(), both).await?;
     /// # let _ = report;
     /// # Ok(())
     /// # }
@@ -254,23 +280,16 @@ impl TeamHandle {
     /// # Errors
     ///
     /// As [`run`](Self::run).
-    pub fn coordinate<C, B, F>(
+    pub fn coordinate(
         &self,
         request: TaskRequest,
         options: RunOptions,
-        check: C,
-        body: B,
-    ) -> impl Future<Output = TeamAnswer> + Send + use<C, B, F>
-    where
-        C: FnOnce() -> Result<(), TaskError> + Send + 'static,
-        B: FnOnce(CoordinatedContext) -> F + Send + 'static,
-        F: Future<Output = Result<TaskOutcome, TaskError>> + Send + 'static,
-    {
+        coordination: Coordination,
+    ) -> impl Future<Output = TeamAnswer> + Send + use<> {
         let handle = self.clone();
         async move {
             let Some(runtime) = handle.runtime() else { return Ok(shut_down(&request)) };
-            let body: CoordinationBody = Box::new(|ctx| Box::pin(body(ctx)));
-            runtime.coordinate(request, options, handle.caller, Box::new(check), body).await
+            runtime.coordinate(request, options, handle.caller, coordination).await
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use convoke_core::{ErrorCode, TaskError, TaskReport, TaskStatus};
 use convoke_observability::{drop_isolated, panic_detail};
 use convoke_registry::{
-    CoordinationBody, CoordinationCheck, Lease, Refusal, SlotLease, SlotRequest, TaskDriver,
+    Coordination, CoordinationBody, CoordinationCheck, Lease, Refusal, SlotLease, SlotRequest, TaskDriver,
 };
 use convoke_session::{Admission, Admitted};
 
@@ -13,7 +13,7 @@ use crate::{
     ending::StopCause,
     execution::Work,
     outcome::Conclusion,
-    prepared::{Answer, Prepared},
+    prepared::{Answer, Coordinated, Prepared},
 };
 
 /// What is to be done.
@@ -21,7 +21,7 @@ pub(crate) enum Job {
     /// What an agent does.
     Agent,
     /// The body of a coordinated task, once its check has passed.
-    Coordinated(CoordinationCheck, CoordinationBody),
+    Coordinated(Coordination),
 }
 
 /// What was waited for.
@@ -30,29 +30,12 @@ enum Granted {
     Slot(SlotLease),
 }
 
-impl Job {
-    /// The body of a coordinated task whose check has passed; none where an agent does the work.
-    fn begin(self) -> Result<Option<CoordinationBody>, TaskError> {
-        let Self::Coordinated(check, body) = self else { return Ok(None) };
-        match passes(check) {
-            Ok(()) => Ok(Some(body)),
-            Err(error) => {
-                drop_isolated(body);
-                Err(error)
-            }
-        }
-    }
-}
-
 impl Prepared {
     /// Runs one attempt to its report: admission, dispatch, work, settlement. `driver` shows how far it is.
     pub(crate) async fn run(mut self: Box<Self>, job: Job, driver: Option<&mut TaskDriver>) -> Answer {
-        let body = match self.defect() {
-            None => job.begin(),
-            Some(error) => {
-                drop_isolated(job);
-                Err(error)
-            }
+        let body = match job {
+            Job::Agent => self.defect().map_or(Ok(None), Err),
+            Job::Coordinated(coordination) => self.coordinate(coordination).map(Some),
         };
         let body = match body {
             Ok(body) => body,
@@ -65,6 +48,24 @@ impl Prepared {
         // The caller's code, as all that is dropped so.
         drop_isolated(body);
         self.not_admitted(admitted)
+    }
+
+    /// The body of a coordinated task that nothing speaks against.
+    fn coordinate(&mut self, coordination: Coordination) -> Result<CoordinationBody, TaskError> {
+        let (check, body, events) = coordination.into_parts();
+        self.origin.coordinated = Some(Coordinated { events });
+        let refusal = self.defect().or_else(|| {
+            // What was cancelled before ends so, whatever else is wrong with it.
+            let is_cancelled = self.is_stopped() == Some(StopCause::Cancelled);
+            check.filter(|_| !is_cancelled).and_then(|check| passes(check).err())
+        });
+        match refusal {
+            None => Ok(body),
+            Some(error) => {
+                drop_isolated(body);
+                Err(error)
+            }
+        }
     }
 
     /// Answers where there is no attempt.

@@ -8,8 +8,8 @@ use tokio_util::sync::DropGuard;
 
 use convoke_core::{Scope, TaskId, TaskRequest};
 use convoke_registry::{
-    AgentRegistry, Awaitable, CoordinationBody, CoordinationCheck, RunOptions, TaskHandle, TeamAnswer,
-    TeamBackend, TeamError, Wait,
+    AgentRegistry, Answers, Awaitable, Coordination, RunOptions, TaskHandle, TeamAnswer, TeamBackend,
+    TeamError, Wait,
 };
 
 use crate::{
@@ -43,6 +43,15 @@ impl TeamBackend for Shared {
         Box::pin(parallel::run(self, requests, options, caller))
     }
 
+    fn run_each(
+        self: Arc<Self>,
+        requests: Vec<TaskRequest>,
+        options: RunOptions,
+        caller: Option<Scope>,
+    ) -> Answers {
+        Answers::new(parallel::each(self, requests, options, caller))
+    }
+
     fn spawn(
         self: Arc<Self>,
         request: TaskRequest,
@@ -69,10 +78,9 @@ impl TeamBackend for Shared {
         request: TaskRequest,
         options: RunOptions,
         caller: Option<Scope>,
-        check: CoordinationCheck,
-        body: CoordinationBody,
+        coordination: Coordination,
     ) -> BoxFuture<'static, TeamAnswer> {
-        Box::pin(run(self, request, options, caller, Job::Coordinated(check, body)))
+        Box::pin(run(self, request, options, caller, Job::Coordinated(coordination)))
     }
 }
 
@@ -113,7 +121,6 @@ fn ask(
     let wait = caller.wait(&shared.slots);
     let mut origin = Origin::new(&shared, caller);
     origin.awaited_in = wait.as_ref().map(Wait::id);
-    origin.is_coordinated = matches!(job, Job::Coordinated(..));
     let stop_on_drop = origin.stop.clone().drop_guard();
     let task = task_id(&shared, &request, origin.started);
     let prepared = Prepared::new(&shared, request, task.clone(), options, origin);

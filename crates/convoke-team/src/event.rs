@@ -4,6 +4,7 @@ use std::{borrow::Cow, error::Error, fmt, sync::Arc, time::Duration};
 
 use convoke_core::{AgentId, ErrorCode, SessionId, TaskId, TaskStatus};
 use convoke_observability::{Event, EventId};
+use convoke_registry::CoordinationStage;
 
 /// What happened to a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,6 +61,15 @@ impl TeamEventKind {
     /// Whether it tells of the life of an attempt, and not of what comes after.
     pub(crate) fn is_of_life(self) -> bool {
         !matches!(self, Self::DetachedEnded | Self::LateWriteRefused | Self::Reconciled | Self::Forfeited)
+    }
+
+    /// Which moment of a coordinated task this is; none where that has no such moment.
+    pub(crate) fn stage(self) -> Option<CoordinationStage> {
+        match self {
+            Self::Submitted | Self::Selected => None,
+            Self::Started => Some(CoordinationStage::Started),
+            _ => self.is_of_life().then_some(CoordinationStage::Ended),
+        }
     }
 
     /// The event that tells of an attempt's end with `status`.

@@ -11,8 +11,8 @@ use convoke_core::{
 };
 use convoke_observability::{drop_isolated, panic_detail};
 use convoke_registry::{
-    AgentExecutor, CoordinatedContext, CoordinationBody, ExecutionContext, Lease, LeaseMark, ProgressSender,
-    RunningTask, SlotLease, TeamHandle,
+    AgentExecutor, CoordinatedContext, CoordinationBody, CoordinationError, ExecutionContext, Lease,
+    LeaseMark, ProgressSender, RunningTask, SlotLease, TeamHandle,
 };
 use convoke_session::{Session, SessionHandle};
 
@@ -24,9 +24,12 @@ use crate::{
     telemetry::Subject,
 };
 
+/// What the work said.
+pub(crate) type Said = Result<TaskOutcome, CoordinationError>;
+
 /// What the work said, and when.
 pub(crate) struct WorkEnd {
-    pub(crate) said: Result<TaskOutcome, TaskError>,
+    pub(crate) said: Said,
     pub(crate) asked_to_stop: Option<StopCause>,
     pub(crate) at: Instant,
 }
@@ -114,18 +117,18 @@ impl Execution {
     }
 
     /// Does the work; a panic of it, also of its destructors, becomes an error.
-    async fn guarded(&mut self) -> Result<TaskOutcome, TaskError> {
+    async fn guarded(&mut self) -> Said {
         let agent = self.after.subject.agent.clone();
         AssertUnwindSafe(self.call()).catch_unwind().await.unwrap_or_else(|payload| {
             let error = TaskError::new(ErrorCode::ExecutorPanicked, Worker(agent.as_ref()).panicked());
-            Err(match panic_detail(payload) {
+            Err(CoordinationError::new(match panic_detail(payload) {
                 Some(text) => error.with_detail(text),
                 None => error,
-            })
+            }))
         })
     }
 
-    async fn call(&mut self) -> Result<TaskOutcome, TaskError> {
+    async fn call(&mut self) -> Said {
         let (handle, team, previous) = (self.handle.clone(), self.team.clone(), self.previous.take());
         match &mut self.work {
             Some(Work::Agent(lease)) => {
@@ -147,11 +150,12 @@ impl Execution {
                     work.await
                 };
                 // Here, since the error's text is made by the host's code, which may panic as well.
-                said.map_err(ExecutorError::into_task_error)
+                said.map_err(|error| CoordinationError::new(error.into_task_error()))
             }
             Some(Work::Body(_, body)) => match body.take() {
                 Some(body) => {
-                    body(CoordinatedContext::new(handle, self.after.scope.clone(), team, previous)).await
+                    let ctx = CoordinatedContext::new(handle, self.after.scope.clone(), team, previous);
+                    body(ctx.with_grace(self.after.shared.grace)).await
                 }
                 None => Ok(TaskOutcome::cancelled()),
             },
@@ -170,7 +174,7 @@ pub(crate) fn end_nested(scope: &Scope, shared: &Shared) {
 
 impl AfterAbandonment {
     /// The report of what came late; none where the work says no more than that it stopped.
-    fn late_report(&self, said: Result<TaskOutcome, TaskError>) -> Option<TaskReport> {
+    fn late_report(&self, said: Said) -> Option<TaskReport> {
         let Subject { session, task, agent, .. } = &self.subject;
         let Conclusion { status, output, pause, error } =
             Conclusion::of_work(Worker(agent.as_ref()), said, None);

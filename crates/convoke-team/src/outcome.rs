@@ -4,7 +4,7 @@ use std::fmt;
 
 use convoke_core::{AgentId, ErrorCode, Pause, TaskError, TaskOutcome, TaskOutput, TaskStatus};
 
-use crate::ending::StopCause;
+use crate::{ending::StopCause, execution::Said};
 
 /// Who works on a task, for a text: an agent, or nobody in particular.
 #[derive(Clone, Copy, Debug)]
@@ -69,11 +69,7 @@ impl Conclusion {
 
     /// The work's own word. Where it says that it stopped because it was asked to, the cause says what that makes of it;
     /// every other word is kept, also after a stop.
-    pub(crate) fn of_work(
-        worker: Worker<'_>,
-        said: Result<TaskOutcome, TaskError>,
-        asked_to_stop: Option<StopCause>,
-    ) -> Self {
+    pub(crate) fn of_work(worker: Worker<'_>, said: Said, asked_to_stop: Option<StopCause>) -> Self {
         match said {
             Ok(TaskOutcome::Completed(output)) => {
                 Self { status: TaskStatus::Completed, output: Some(output), pause: None, error: None }
@@ -97,10 +93,14 @@ impl Conclusion {
                 stopped.output = Some(output);
                 stopped
             }
-            Err(error) if error.code() == ErrorCode::Cancelled && asked_to_stop.is_some() => {
-                Self::stopped(worker, asked_to_stop)
+            Err(error) => {
+                let (error, output) = error.into_parts();
+                let is_stop = error.code() == ErrorCode::Cancelled && asked_to_stop.is_some();
+                let mut ended =
+                    if is_stop { Self::stopped(worker, asked_to_stop) } else { Self::of_error(error) };
+                ended.output = output;
+                ended
             }
-            Err(error) => Self::of_error(error),
         }
     }
 

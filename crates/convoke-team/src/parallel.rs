@@ -2,14 +2,18 @@
 
 use std::{collections::BTreeSet, iter::Zip, mem, sync::Arc, vec};
 
-use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use futures_util::{
+    FutureExt as _, StreamExt as _,
+    future::BoxFuture,
+    stream::{self, FuturesUnordered, Stream},
+};
 use tokio::{
     runtime::Handle,
-    sync::oneshot,
+    sync::{mpsc, oneshot},
     task::yield_now,
     time::{Instant, sleep_until},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::Span;
 
 use convoke_core::{Scope, TaskId, TaskRequest};
@@ -33,27 +37,7 @@ pub(crate) async fn run(
     let Ok(tokio) = Handle::try_current() else {
         return requests.iter().map(|_| Err(TeamError::NoTokio)).collect();
     };
-    let caller = Caller::find(caller, &shared.slots);
-    let wait = caller.wait(&shared.slots);
-    let awaited_in = wait.as_ref().map(Wait::id);
-    let (stop, span, started) = (caller.stop(&shared), caller.span(), Instant::now());
-    let stop_on_drop = stop.clone().drop_guard();
-    let tasks: Vec<_> = requests.iter().map(|request| task_id(&shared, request, started)).collect();
-    let batch = Batch {
-        places: Vec::with_capacity(requests.len()),
-        requests: requests.into_iter().zip(tasks.clone()),
-        leases: shared.slots.batch(),
-        deadlines: BTreeSet::new(),
-        running: FuturesUnordered::new(),
-        waiting: 0,
-        shared: Arc::clone(&shared),
-        options,
-        caller,
-        awaited_in,
-        stop,
-        started,
-        span,
-    };
+    let (batch, Asked { wait: _wait, stop_on_drop, tasks }) = Batch::new(&shared, requests, options, caller);
     let (sender, answers) = oneshot::channel();
     tokio.spawn(async move {
         // Nobody waits for the answers of a run that was dropped; the records have them.
@@ -63,6 +47,69 @@ pub(crate) async fn run(
     let answers = answers.await;
     stop_on_drop.disarm();
     answers.unwrap_or_else(|_| tasks.into_iter().map(|task| Err(TeamError::Lost { task })).collect())
+}
+
+/// A batch, as whoever awaits it has it.
+struct Asked {
+    wait: Option<Wait>,
+    stop_on_drop: DropGuard,
+    tasks: Vec<TaskId>,
+}
+
+/// As [`run`], each answer as it comes; begins at the first poll.
+pub(crate) fn each(
+    shared: Arc<Shared>,
+    requests: Vec<TaskRequest>,
+    options: RunOptions,
+    caller: Option<Scope>,
+) -> impl Stream<Item = (usize, TeamAnswer)> + Send + 'static {
+    let begin = async move {
+        let Ok(tokio) = Handle::try_current() else {
+            let answers: Vec<_> = requests.iter().map(|_| Err(TeamError::NoTokio)).collect();
+            return stream::iter(answers.into_iter().enumerate()).boxed();
+        };
+        let (batch, asked) = Batch::new(&shared, requests, options, caller);
+        let (sender, answers) = mpsc::unbounded_channel();
+        tokio.spawn(async move {
+            batch.told_to(sender).run().await;
+            shared.release();
+        });
+        let left = Left { answers, tasks: asked.tasks.into_iter().map(Some).collect(), lost: 0 };
+        stream::unfold((left, asked.wait, asked.stop_on_drop), |(mut left, wait, stop_on_drop)| async {
+            Some((left.next().await?, (left, wait, stop_on_drop)))
+        })
+        .boxed()
+    };
+    stream::once(begin).flatten()
+}
+
+/// The answers that are still to come.
+struct Left {
+    answers: mpsc::UnboundedReceiver<(usize, Answer)>,
+    /// The tasks that have not answered.
+    tasks: Vec<Option<TaskId>>,
+    /// How many of them were looked at since there are no more answers.
+    lost: usize,
+}
+
+impl Left {
+    async fn next(&mut self) -> Option<(usize, TeamAnswer)> {
+        if let Some((index, answer)) = self.answers.recv().await {
+            if let Some(task) = self.tasks.get_mut(index) {
+                *task = None;
+            }
+            return Some((index, answer.map(Arc::unwrap_or_clone)));
+        }
+        // The tokio runtime has dropped the batch.
+        let (index, task) = self
+            .tasks
+            .iter_mut()
+            .enumerate()
+            .skip(self.lost)
+            .find_map(|(index, task)| Some((index, task.take()?)))?;
+        self.lost = index + 1;
+        Some((index, Err(TeamError::Lost { task })))
+    }
 }
 
 /// How many requests are put in line before what runs is looked after again.
@@ -77,6 +124,8 @@ enum Place {
     Waiting(Box<Prepared>),
     Running,
     Done(Answer),
+    /// Its answer was told.
+    Told,
 }
 
 struct Batch {
@@ -97,6 +146,8 @@ struct Batch {
     stop: CancellationToken,
     started: Instant,
     span: Span,
+    /// Who hears of each answer as it comes; kept in the places where nobody does.
+    told_to: Option<mpsc::UnboundedSender<(usize, Answer)>>,
 }
 
 /// What the owner of a batch hears next.
@@ -111,6 +162,40 @@ enum News {
 }
 
 impl Batch {
+    fn new(
+        shared: &Arc<Shared>,
+        requests: Vec<TaskRequest>,
+        options: RunOptions,
+        caller: Option<Scope>,
+    ) -> (Self, Asked) {
+        let caller = Caller::find(caller, &shared.slots);
+        let wait = caller.wait(&shared.slots);
+        let (stop, started) = (caller.stop(shared), Instant::now());
+        let stop_on_drop = stop.clone().drop_guard();
+        let tasks: Vec<_> = requests.iter().map(|request| task_id(shared, request, started)).collect();
+        let batch = Self {
+            places: Vec::with_capacity(requests.len()),
+            requests: requests.into_iter().zip(tasks.clone()),
+            leases: shared.slots.batch(),
+            deadlines: BTreeSet::new(),
+            running: FuturesUnordered::new(),
+            waiting: 0,
+            shared: Arc::clone(shared),
+            options,
+            awaited_in: wait.as_ref().map(Wait::id),
+            stop,
+            started,
+            span: caller.span(),
+            caller,
+            told_to: None,
+        };
+        (batch, Asked { wait, stop_on_drop, tasks })
+    }
+
+    fn told_to(self, listener: mpsc::UnboundedSender<(usize, Answer)>) -> Self {
+        Self { told_to: Some(listener), ..self }
+    }
+
     async fn run(mut self) -> Vec<TeamAnswer> {
         let token = self.options.cancellation.clone().unwrap_or_default();
         while self.waiting > 0 || !self.running.is_empty() || self.requests.len() > 0 {
@@ -142,7 +227,7 @@ impl Batch {
         }
         let unwrap = |place| match place {
             Place::Done(answer) => Some(answer.map(Arc::unwrap_or_clone)),
-            Place::Waiting(_) | Place::Running => None,
+            Place::Waiting(_) | Place::Running | Place::Told => None,
         };
         self.places.drain(..).filter_map(unwrap).collect()
     }
@@ -180,7 +265,7 @@ impl Batch {
                 stop: self.stop.clone(),
                 awaited_in: self.awaited_in,
                 claim: None,
-                is_coordinated: false,
+                coordinated: None,
                 started: self.started,
                 span: self.span.clone(),
             };
@@ -257,8 +342,14 @@ impl Batch {
     }
 
     fn done(&mut self, index: usize, answer: Answer) {
-        if let Some(place) = self.places.get_mut(index) {
-            *place = Place::Done(answer);
-        }
+        let Some(place) = self.places.get_mut(index) else { return };
+        *place = match &self.told_to {
+            None => Place::Done(answer),
+            Some(listener) => {
+                // Nobody hears of what was stopped by dropping the answers; the records have it.
+                let _ = listener.send((index, answer));
+                Place::Told
+            }
+        };
     }
 }

@@ -13,7 +13,9 @@ use tracing::{
 use convoke_core::{
     AgentId, Budget, ErrorCode, TaskError, TaskId, TaskReport, TaskRequest, TaskStatus, Timing,
 };
-use convoke_registry::{LeaseRequest, RunOptions, TaskClaim, TeamError, WaitId};
+use convoke_registry::{
+    CoordinationEvents, CoordinationMoment, LeaseRequest, RunOptions, TaskClaim, TeamError, WaitId,
+};
 use convoke_session::{AdmissionOptions, Admitted, Attempt, IfCompleted};
 
 use crate::{
@@ -37,8 +39,8 @@ pub(crate) struct Origin {
     pub(crate) awaited_in: Option<WaitId>,
     /// The claim that its handle knows it by.
     pub(crate) claim: Option<TaskClaim>,
-    /// Whether it is the body of a coordinated task, which tells of itself.
-    pub(crate) is_coordinated: bool,
+    /// What a coordinated task tells of itself; none for what an agent does.
+    pub(crate) coordinated: Option<Coordinated>,
     /// The first poll.
     pub(crate) started: Instant,
     /// The span of the caller at the first poll, which the task's own span is a child of.
@@ -54,10 +56,15 @@ impl Origin {
             caller,
             awaited_in: None,
             claim: None,
-            is_coordinated: false,
+            coordinated: None,
             started: Instant::now(),
         }
     }
+}
+
+/// A coordinated task, and where its own events go.
+pub(crate) struct Coordinated {
+    pub(crate) events: Option<Arc<dyn CoordinationEvents>>,
 }
 
 /// A request that is ready to be admitted. Large, and passed on from step to step, so that it is always boxed.
@@ -217,7 +224,7 @@ impl Prepared {
             return Err(error);
         }
         let task = self.subject.task.clone();
-        let attempt = if self.origin.is_coordinated {
+        let attempt = if self.origin.coordinated.is_some() {
             Attempt::coordinated(task, &self.request)
         } else {
             Attempt::of_request(task, &self.request).by(self.origin.caller.author())
@@ -317,12 +324,23 @@ impl Prepared {
     }
 
     pub(crate) fn tell(&mut self, kind: TeamEventKind, status: TaskStatus, error: Option<&TaskError>) {
-        let is_told = self.shared.telemetry.is_on() && !(self.origin.is_coordinated && kind.is_of_life());
-        if !is_told {
-            return;
-        }
-        let elapsed = self.origin.started.elapsed();
-        let failed = self.shared.telemetry.tell(kind, &self.subject, status, error, elapsed);
+        let telemetry = &self.shared.telemetry;
+        let failed = match &self.origin.coordinated {
+            Some(Coordinated { events }) if kind.is_of_life() => {
+                let (Some(events), Some(stage)) = (events, kind.stage()) else { return };
+                let Subject { session, task, attempt, trace_id, .. } = &self.subject;
+                let mut moment = CoordinationMoment::new(stage, session, task, status);
+                moment.attempt = *attempt;
+                moment.trace_id = trace_id.as_ref();
+                moment.error = error;
+                moment.elapsed = self.origin.started.elapsed();
+                telemetry.tell_own(&**events, &moment, &self.subject.span)
+            }
+            _ if telemetry.is_on() => {
+                telemetry.tell(kind, &self.subject, status, error, self.origin.started.elapsed())
+            }
+            _ => return,
+        };
         self.telemetry_errors = self.telemetry_errors.saturating_add(failed);
     }
 }

@@ -6,9 +6,9 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::DropGuard;
 use tracing::Span;
 
-use convoke_core::{IdError, SessionId, TaskError, TaskId, TaskOutcome, TaskReport, TaskRequest};
+use convoke_core::{IdError, SessionId, TaskId, TaskReport, TaskRequest};
 use convoke_registry::{
-    AgentRegistry, CoordinatedContext, RunOptions, SlotUsage, TaskHandle, TeamError, TeamHandle,
+    AgentRegistry, Answers, Coordination, RunOptions, SlotUsage, TaskHandle, TeamError, TeamHandle,
 };
 use convoke_session::{Reconcile, Session};
 
@@ -218,6 +218,18 @@ impl TeamRuntime {
         parallel::run(shared, requests, options, None)
     }
 
+    /// Runs many tasks, and gives each answer as it comes, with the index of its request; see [`TeamHandle::run_each`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the answers after their first poll cancels what has not answered, and waits for none of it.
+    pub fn run_each<I>(&self, requests: I, options: RunOptions) -> Answers
+    where
+        I: IntoIterator<Item = TaskRequest>,
+    {
+        self.handle().run_each(requests, options)
+    }
+
     /// The session with this id, where a task or [`create_session`](Self::create_session) made it. A run that names no
     /// session has one of its own, which ends with its report unless work of it is paused or detached.
     pub fn session(&self, id: impl AsRef<str>) -> Option<Session> {
@@ -252,7 +264,7 @@ impl TeamRuntime {
         TeamHandle::new(&self.shared)
     }
 
-    /// Runs `body` as a task of the session that nobody in particular does; see [`TeamHandle::coordinate`].
+    /// Runs a task of the session that nobody in particular does; see [`TeamHandle::coordinate`].
     ///
     /// # Cancel safety
     ///
@@ -261,19 +273,13 @@ impl TeamRuntime {
     /// # Errors
     ///
     /// As [`run`](Self::run).
-    pub fn coordinate<C, B, F>(
+    pub fn coordinate(
         &self,
         request: TaskRequest,
         options: RunOptions,
-        check: C,
-        body: B,
-    ) -> impl Future<Output = Result<TaskReport, TeamError>> + Send + use<C, B, F>
-    where
-        C: FnOnce() -> Result<(), TaskError> + Send + 'static,
-        B: FnOnce(CoordinatedContext) -> F + Send + 'static,
-        F: Future<Output = Result<TaskOutcome, TaskError>> + Send + 'static,
-    {
-        self.handle().coordinate(request, options, check, body)
+        coordination: Coordination,
+    ) -> impl Future<Output = Result<TaskReport, TeamError>> + Send + use<> {
+        self.handle().coordinate(request, options, coordination)
     }
 
     /// Decides what is to become of a task that was given up while its work may have taken effect: timed out, or with a

@@ -15,6 +15,7 @@ use tracing::Span;
 
 use convoke_core::{AgentId, SessionId, TaskError, TaskId, TaskStatus};
 use convoke_observability::{AnySink, EventIds, EventSink as _, is_taken};
+use convoke_registry::{CoordinationEvents, CoordinationMoment};
 
 use crate::{TeamEvent, TeamEventKind, TeamObserver, clock::Clock};
 
@@ -104,6 +105,30 @@ impl Telemetry {
                 failed += u32::from(!is_taken(|| sink.publish(&event)));
             }
         });
+        self.counted(failed)
+    }
+
+    /// The same for what a coordinated task tells of itself, whose observer is its own.
+    pub(crate) fn tell_own(
+        &self,
+        events: &dyn CoordinationEvents,
+        moment: &CoordinationMoment<'_>,
+        span: &Span,
+    ) -> u32 {
+        let told = |told: bool| if told { Ok(()) } else { Err(()) };
+        let failed = span.in_scope(|| {
+            let mut failed = u32::from(!is_taken(|| told(events.observe(moment))));
+            if let Some((sink, ids)) = &self.sink {
+                let unix_millis = self.clock.unix_millis(Instant::now());
+                let publish = || sink.publish(&events.to_event(moment, ids.next_id(), unix_millis));
+                failed += u32::from(!is_taken(publish));
+            }
+            failed
+        });
+        self.counted(failed)
+    }
+
+    fn counted(&self, failed: u32) -> u32 {
         self.failures.fetch_add(u64::from(failed), Ordering::Relaxed);
         failed
     }

@@ -48,8 +48,9 @@ pub use convoke_core::{
 pub use convoke_observability as observability;
 #[cfg(feature = "team")]
 pub use convoke_registry::{
-    AgentExecutor, AgentRegistry, AgentSnapshot, AnyExecutor, Availability, BlockingExecutor,
-    CancellationToken, CoordinatedContext, ExecutionContext, ExecutorCapabilities, FunctionExecutor, Lease,
+    AgentExecutor, AgentRegistry, AgentSnapshot, Answers, AnyExecutor, Availability, BlockingExecutor,
+    CancellationToken, CoordinatedContext, Coordination, CoordinationError, CoordinationEvents,
+    CoordinationMoment, CoordinationStage, ExecutionContext, ExecutorCapabilities, FunctionExecutor, Lease,
     LeaseBatch, LeaseMark, LeaseRequest, Progress, Refusal, RegistryError, RunOptions, SlotUsage, Slots,
     TaskHandle, TeamAnswer, TeamError, TeamHandle, Updates, WaitStep,
 };

@@ -1,6 +1,7 @@
 //! Each word of an executor, without a stop and after one of either cause.
 
 use convoke_core::ExecutorError;
+use convoke_registry::CoordinationError;
 
 use super::*;
 
@@ -9,7 +10,7 @@ fn check(
     asked: Option<StopCause>,
     expected: (TaskStatus, Option<ErrorCode>),
 ) {
-    let said = said.map_err(ExecutorError::into_task_error);
+    let said = said.map_err(|error| CoordinationError::new(error.into_task_error()));
     let concluded = Conclusion::of_work(Worker(Some(&AgentId::new("a").unwrap())), said.clone(), asked);
     let code = concluded.error.as_ref().map(TaskError::code);
     assert_eq!((concluded.status, code), expected, "{said:?} after {asked:?}");

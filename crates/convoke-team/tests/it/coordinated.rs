@@ -13,7 +13,8 @@ use convoke_core::{
     TaskStatus,
 };
 use convoke_registry::{
-    AgentRegistry, CancellationToken, CoordinatedContext, ExecutionContext, FunctionExecutor, RunOptions,
+    AgentRegistry, CancellationToken, CoordinatedContext, Coordination, CoordinationError, ExecutionContext,
+    FunctionExecutor, RunOptions,
 };
 use convoke_session::{Author, IfCompleted, Reconcile};
 use convoke_team::TeamEventKind;
@@ -33,7 +34,7 @@ fn house() -> House {
 async fn coordinate<B, F>(house: &House, request: TaskRequest, body: B) -> TaskReport
 where
     B: FnOnce(CoordinatedContext) -> F + Send + 'static,
-    F: Future<Output = Result<TaskOutcome, TaskError>> + Send + 'static,
+    F: Future<Output = Result<TaskOutcome, CoordinationError>> + Send + 'static,
 {
     coordinate_with(house, request, RunOptions::new(), body).await
 }
@@ -46,18 +47,18 @@ async fn coordinate_with<B, F>(
 ) -> TaskReport
 where
     B: FnOnce(CoordinatedContext) -> F + Send + 'static,
-    F: Future<Output = Result<TaskOutcome, TaskError>> + Send + 'static,
+    F: Future<Output = Result<TaskOutcome, CoordinationError>> + Send + 'static,
 {
-    house.team.coordinate(request, options, || Ok(()), body).await.unwrap()
+    house.team.coordinate(request, options, Coordination::new(body)).await.unwrap()
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is what a body gives")]
-fn done() -> Result<TaskOutcome, TaskError> {
+fn done() -> Result<TaskOutcome, CoordinationError> {
     Ok(TaskOutcome::completed("done"))
 }
 
-fn failed(code: ErrorCode) -> Result<TaskOutcome, TaskError> {
-    Err(TaskError::new(code, "its own text"))
+fn failed(code: ErrorCode) -> Result<TaskOutcome, CoordinationError> {
+    Err(TaskError::new(code, "its own text").into())
 }
 
 /// A body that goes on until the gate opens.
@@ -71,7 +72,7 @@ fn until(gate: &Gate) -> impl FnOnce(CoordinatedContext) -> BodyFuture + Send + 
     }
 }
 
-type BodyFuture = futures_util::future::BoxFuture<'static, Result<TaskOutcome, TaskError>>;
+type BodyFuture = futures_util::future::BoxFuture<'static, Result<TaskOutcome, CoordinationError>>;
 
 #[tokio::test(start_paused = true)]
 async fn it_is_a_task_of_its_session_without_agent_lease_input_and_events() {
@@ -109,11 +110,15 @@ async fn it_is_a_task_of_its_session_without_agent_lease_input_and_events() {
 #[tokio::test(start_paused = true)]
 async fn it_takes_a_slot_and_waits_for_one() {
     let (house, gate) = (house(), Gate::closed());
-    let first = tokio::spawn(house.team.coordinate(task("t"), RunOptions::new(), || Ok(()), until(&gate)));
+    let first =
+        tokio::spawn(house.team.coordinate(task("t"), RunOptions::new(), Coordination::new(until(&gate))));
     gate.arrived(1).await;
     assert_eq!(house.slots().taken, 1);
-    let second =
-        tokio::spawn(house.team.coordinate(task("u"), RunOptions::new(), || Ok(()), |_| async { done() }));
+    let second = tokio::spawn(house.team.coordinate(
+        task("u"),
+        RunOptions::new(),
+        Coordination::new(|_| async { done() }),
+    ));
     let third = house.team.spawn(task("v"));
     settle().await;
     assert_eq!(house.slots().waiting, 2);
@@ -137,11 +142,10 @@ async fn it_lends_its_slot_to_what_it_asks_for() {
         let inner = ctx.team().coordinate(
             task("y"),
             RunOptions::new(),
-            || Ok(()),
-            |ctx| async move {
+            Coordination::new(|ctx| async move {
                 assert_eq!(ctx.scope().depth(), 2);
                 Ok(TaskOutcome::completed(ctx.team().run(task("z")).await.unwrap().text().to_owned()))
-            },
+            }),
         );
         let inner = inner.await.unwrap();
         let all = [&one, two[0].as_ref().unwrap(), two[1].as_ref().unwrap(), &three, &inner];
@@ -168,7 +172,8 @@ async fn it_can_be_asked_for_by_an_agent_that_it_then_asks_in_vain() {
             let inner = ctx.team().run(TaskRequest::new("x").preferring("inner")).await.unwrap();
             Ok(TaskOutcome::completed(format!("{} {}", vain.code().unwrap(), inner.text())))
         };
-        let report = ctx.team().coordinate(TaskRequest::new("x"), RunOptions::new(), || Ok(()), body).await?;
+        let report =
+            ctx.team().coordinate(TaskRequest::new("x"), RunOptions::new(), Coordination::new(body)).await?;
         assert_eq!(report.session.as_str(), "s");
         Ok(report.text().to_owned())
     });
@@ -208,7 +213,11 @@ async fn what_its_check_refuses_leaves_no_trace() {
             async { done() }
         };
         let check = move || Err(TaskError::new(code, "no"));
-        let report = house.team.coordinate(task("t"), RunOptions::new(), check, body).await.unwrap();
+        let report = house
+            .team
+            .coordinate(task("t"), RunOptions::new(), Coordination::new(body).with_check(check))
+            .await
+            .unwrap();
         assert_end(&report, TaskStatus::Blocked, code);
         assert_eq!((report.attempt, report.error.unwrap().message()), (0, "no"));
         assert_eq!(called.load(Ordering::Relaxed), 0);
@@ -226,13 +235,20 @@ async fn its_check_is_called_once_before_the_admission_and_not_for_a_bad_request
         assert!(team.session("s").is_none(), "nothing is touched yet");
         Ok(())
     };
-    let report =
-        house.team.coordinate(task("t"), RunOptions::new(), check, |_| async { done() }).await.unwrap();
+    let report = house
+        .team
+        .coordinate(task("t"), RunOptions::new(), Coordination::new(|_| async { done() }).with_check(check))
+        .await
+        .unwrap();
     assert!(report.is_success(), "{report}");
 
     let check = || panic!("not to be called");
     let empty = TaskRequest::new("").in_session("s");
-    let report = house.team.coordinate(empty, RunOptions::new(), check, |_| async { done() }).await.unwrap();
+    let report = house
+        .team
+        .coordinate(empty, RunOptions::new(), Coordination::new(|_| async { done() }).with_check(check))
+        .await
+        .unwrap();
     assert_end(&report, TaskStatus::Blocked, ErrorCode::InvalidRequest);
 }
 
@@ -240,15 +256,18 @@ async fn its_check_is_called_once_before_the_admission_and_not_for_a_bad_request
 async fn a_panic_of_its_check_refuses_it_and_one_of_its_body_fails_it() {
     let house = house();
     let check = || panic!("secret");
-    let report =
-        house.team.coordinate(task("t"), RunOptions::new(), check, |_| async { done() }).await.unwrap();
+    let report = house
+        .team
+        .coordinate(task("t"), RunOptions::new(), Coordination::new(|_| async { done() }).with_check(check))
+        .await
+        .unwrap();
     assert_end(&report, TaskStatus::Blocked, ErrorCode::ExecutorPanicked);
     assert_eq!(report.attempt, 0);
     let error = report.error.unwrap();
     assert_eq!((error.message(), error.detail()), ("check of the coordinated task panicked", Some("secret")));
     assert!(house.team.session("s").is_none());
 
-    let at_once = |_| -> std::future::Ready<Result<TaskOutcome, TaskError>> { panic!("secret") };
+    let at_once = |_| -> std::future::Ready<Result<TaskOutcome, CoordinationError>> { panic!("secret") };
     let later = |_| async {
         sleep(ms(1)).await;
         panic!("secret")
@@ -320,15 +339,18 @@ async fn it_is_stopped_by_its_deadline_a_token_or_its_caller_and_takes_what_it_a
 
     let token = CancellationToken::new();
     let options = RunOptions::new().with_cancellation(token.clone());
-    let run = house.team.coordinate(task("token"), options, || Ok(()), asks("of token"));
+    let run = house.team.coordinate(task("token"), options, Coordination::new(asks("of token")));
     let run = tokio::spawn(run);
     obeys.called(1).await;
     token.cancel();
     let report = run.await.unwrap().unwrap();
     assert_eq!((report.status, report.text()), (TaskStatus::Completed, "cancelled"), "its own word");
 
-    let run =
-        tokio::spawn(house.team.coordinate(task("drop"), RunOptions::new(), || Ok(()), asks("of drop")));
+    let run = tokio::spawn(house.team.coordinate(
+        task("drop"),
+        RunOptions::new(),
+        Coordination::new(asks("of drop")),
+    ));
     obeys.called(2).await;
     run.abort();
     settle().await;
@@ -387,7 +409,8 @@ async fn its_id_is_that_of_any_task() {
     let (house, gate) = (house(), Gate::closed());
     let failing = coordinate(&house, task("t"), |_| async { failed(ErrorCode::ExecutionFailed) }).await;
     assert_eq!(failing.attempt, 1);
-    let running = tokio::spawn(house.team.coordinate(task("t"), RunOptions::new(), || Ok(()), until(&gate)));
+    let running =
+        tokio::spawn(house.team.coordinate(task("t"), RunOptions::new(), Coordination::new(until(&gate))));
     gate.arrived(1).await;
     for active in [coordinate(&house, task("t"), |_| async { done() }).await, house.run(task("t")).await] {
         assert_end(&active, TaskStatus::Blocked, ErrorCode::InvalidRequest);
@@ -479,9 +502,11 @@ async fn one_that_detaches_under_a_parent_lets_the_parent_go_on_in_one_slot() {
     let inner = until(&gate);
     let report = coordinate(&house, task("t"), |ctx| async move {
         let request = task("u").with_timeout(ms(20));
-        let child = ctx.team().coordinate(request, RunOptions::new(), || Ok(()), inner).await.unwrap();
+        let child =
+            ctx.team().coordinate(request, RunOptions::new(), Coordination::new(inner)).await.unwrap();
         assert!(child.detached);
-        let other = ctx.team().coordinate(task("v"), RunOptions::new(), || Ok(()), |_| async { done() });
+        let other =
+            ctx.team().coordinate(task("v"), RunOptions::new(), Coordination::new(|_| async { done() }));
         assert!(other.await.unwrap().is_success());
         Ok(TaskOutcome::completed(ctx.team().run(task("w")).await.unwrap().text().to_owned()))
     })

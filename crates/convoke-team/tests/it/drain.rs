@@ -6,7 +6,9 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use convoke_core::{ErrorCode, TaskOutcome, TaskReport, TaskRequest, TaskStatus};
-use convoke_registry::{AgentRegistry, ExecutionContext, FunctionExecutor, RunOptions, TaskHandle};
+use convoke_registry::{
+    AgentRegistry, Coordination, ExecutionContext, FunctionExecutor, RunOptions, TaskHandle,
+};
 use convoke_team::{TeamEventKind, UnfinishedTask};
 use convoke_testkit::{Gate, ScriptedExecutor, Step, dropped_after};
 
@@ -64,7 +66,13 @@ async fn a_runtime_with_nothing_under_way_is_drained_at_once_and_admits_nothing_
     assert_refused(&house.team.handle().spawn_independent(task("independent")).await.unwrap());
     let check = || panic!("not to be called");
     let body = |_| async { Ok(TaskOutcome::completed("x")) };
-    assert_refused(&house.team.coordinate(task("body"), RunOptions::new(), check, body).await.unwrap());
+    assert_refused(
+        &house
+            .team
+            .coordinate(task("body"), RunOptions::new(), Coordination::new(body).with_check(check))
+            .await
+            .unwrap(),
+    );
 
     let snapshot = house.team.session("s").unwrap().snapshot();
     assert_eq!(snapshot.tasks().len(), 1, "no record");
@@ -154,7 +162,7 @@ async fn nested_work_still_runs_and_independent_work_does_not() {
         note(ctx.team().spawn(inner()).await.unwrap());
         reports(ctx.team().run_parallel(vec![inner(); 3]).await).into_iter().for_each(&mut note);
         let body = |_| async { Ok(TaskOutcome::completed("body")) };
-        let coordinated = ctx.team().coordinate(inner(), RunOptions::new(), || Ok(()), body);
+        let coordinated = ctx.team().coordinate(inner(), RunOptions::new(), Coordination::new(body));
         note(coordinated.await.unwrap());
         note(ctx.team().spawn_independent(inner()).await.unwrap());
         said.join(", ")
@@ -201,7 +209,8 @@ async fn at_the_deadline_it_says_what_is_left_and_stops_nothing() {
     gate.arrived(2).await;
     let queued = house.team.spawn(task("queued"));
     let body = |_| std::future::pending::<Result<TaskOutcome, _>>();
-    let coordinated = tokio::spawn(house.team.coordinate(task("body"), RunOptions::new(), || Ok(()), body));
+    let coordinated =
+        tokio::spawn(house.team.coordinate(task("body"), RunOptions::new(), Coordination::new(body)));
     settle().await;
 
     let start = Instant::now();

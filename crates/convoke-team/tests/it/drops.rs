@@ -12,7 +12,8 @@ use tokio::time::sleep;
 
 use convoke_core::{TaskOutcome, TaskReport, TaskRequest, TaskStatus};
 use convoke_registry::{
-    ExecutionContext, ExecutorCapabilities, FunctionExecutor, LeaseRequest, RunOptions, TeamError, TeamHandle,
+    Coordination, ExecutionContext, ExecutorCapabilities, FunctionExecutor, LeaseRequest, RunOptions,
+    TeamError, TeamHandle,
 };
 use convoke_testkit::{ScriptedExecutor, Step, dropped_after};
 
@@ -228,13 +229,12 @@ fn coordinated(team: &TeamHandle) -> impl Future<Output = Result<TaskReport, Tea
     team.coordinate(
         request,
         RunOptions::new(),
-        || Ok(()),
-        |ctx| async move {
+        Coordination::new(|ctx| async move {
             for request in requests() {
                 ctx.team().run(request).await.unwrap();
             }
             Ok(TaskOutcome::completed("asked"))
-        },
+        }),
     )
 }
 

@@ -3,7 +3,7 @@
 use tokio::time::sleep;
 
 use convoke_core::{ErrorCode, Message, SessionId, TaskId, TaskOutcome, TaskRequest, TaskStatus};
-use convoke_registry::{ExecutorCapabilities, RegistryError, RunOptions};
+use convoke_registry::{Coordination, ExecutorCapabilities, RegistryError, RunOptions};
 use convoke_session::Reconcile;
 use convoke_team::TeamEventKind;
 use convoke_testkit::{Gate, ScriptedExecutor, Step};
@@ -57,7 +57,7 @@ async fn what_is_detached_is_listed_with_who_has_it_and_since_when() {
         Ok(TaskOutcome::completed("late"))
     };
     let coordinated = request("nobody", "s", "x");
-    house.team.coordinate(coordinated, RunOptions::new(), || Ok(()), body).await.unwrap();
+    house.team.coordinate(coordinated, RunOptions::new(), Coordination::new(body)).await.unwrap();
     sleep(ms(7)).await;
 
     let listed: Vec<_> = house
@@ -252,7 +252,7 @@ async fn a_coordinated_task_can_be_given_up_too() {
         Ok(TaskOutcome::completed("late"))
     };
     let request = task("t").with_timeout(ms(10));
-    let report = house.team.coordinate(request, RunOptions::new(), || Ok(()), body).await.unwrap();
+    let report = house.team.coordinate(request, RunOptions::new(), Coordination::new(body)).await.unwrap();
     assert!(report.detached);
     assert_eq!(house.slots().taken, 1);
     house.team.forfeit(&session(), &id("t"), 1).unwrap();

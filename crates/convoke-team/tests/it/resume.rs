@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use convoke_core::{AgentId, ErrorCode, ResumeToken, TaskOutcome, TaskOutput, TaskRequest, TaskStatus};
-use convoke_registry::{AgentRegistry, Availability, LeaseRequest, RunOptions};
+use convoke_registry::{AgentRegistry, Availability, Coordination, LeaseRequest, RunOptions};
 use convoke_testkit::{Gate, ScriptedExecutor, Step, dropped_after};
 
 use crate::house::{House, agent, assert_end, ms, registry, settle, task};
@@ -133,7 +133,8 @@ async fn a_coordinated_task_answers_for_no_agent() {
         let record = house.record("s", "t");
         let answer = || paused.answering("this").unwrap();
         let body = |_| async { Ok(TaskOutcome::completed("for the agent")) };
-        let refused = house.team.coordinate(answer(), RunOptions::new(), || Ok(()), body).await.unwrap();
+        let refused =
+            house.team.coordinate(answer(), RunOptions::new(), Coordination::new(body)).await.unwrap();
         assert_end(&refused, TaskStatus::Blocked, ErrorCode::InvalidRequest);
         assert_eq!((refused.attempt, &house.record("s", "t")), (0, &record));
         assert_eq!(

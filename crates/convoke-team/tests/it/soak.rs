@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 use convoke_core::{ExecutorError, SessionId, TaskOutcome, TaskRequest};
 use convoke_registry::{
-    AgentRegistry, Availability, CancellationToken, CoordinatedContext, ExecutionContext,
-    ExecutorCapabilities, RunOptions,
+    AgentRegistry, Availability, CancellationToken, CoordinatedContext, Coordination, CoordinationError,
+    ExecutionContext, ExecutorCapabilities, RunOptions,
 };
 use convoke_session::{IfCompleted, Limit, Reconcile, SessionLimits};
 use convoke_team::{ObserverError, TeamEvent, TeamEventKind, TeamObserver};
@@ -156,7 +156,7 @@ async fn asks(dice: &Dice, ctx: &ExecutionContext) -> &'static str {
     "asked"
 }
 
-async fn coordinated(dice: Dice, ctx: CoordinatedContext) -> Result<TaskOutcome, convoke_core::TaskError> {
+async fn coordinated(dice: Dice, ctx: CoordinatedContext) -> Result<TaskOutcome, CoordinationError> {
     let requests: Vec<_> = dice.times(3).map(|_| request(&dice)).collect();
     let reports = ctx.team().run_parallel(requests).await;
     Ok(TaskOutcome::completed(format!("{} asked", reports.len())))
@@ -188,7 +188,7 @@ fn act(house: &House, dice: &Dice, counts: &Counts) {
                 let dice = dice.clone();
                 |ctx| coordinated(dice, ctx)
             };
-            let run = tokio::spawn(team.coordinate(asked, options, || Ok(()), body));
+            let run = tokio::spawn(team.coordinate(asked, options, Coordination::new(body)));
             sleep(ms(dice.roll(900))).await;
             match dice.roll(3) {
                 0 => token.cancel(),

@@ -12,8 +12,8 @@ use futures_util::future::{BoxFuture, join_all};
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 
-use convoke_core::{ExecutorError, Scope, TaskError, TaskOutcome, TaskRequest};
-use convoke_registry::{RunOptions, TaskHandle, TeamHandle};
+use convoke_core::{ExecutorError, Scope, TaskOutcome, TaskRequest};
+use convoke_registry::{Coordination, CoordinationError, RunOptions, TaskHandle, TeamHandle};
 use convoke_testkit::{ScriptedExecutor, Step};
 
 use super::plan::{End, Plan, Tree, Way};
@@ -108,7 +108,7 @@ impl World {
         number: usize,
         team: TeamHandle,
         scope: Scope,
-    ) -> BoxFuture<'static, Result<TaskOutcome, TaskError>> {
+    ) -> BoxFuture<'static, Result<TaskOutcome, CoordinationError>> {
         Box::pin(async move {
             let stop = scope.cancellation().clone();
             let me = Arc::new(Alive { number, awaits: AtomicBool::new(false), scope });
@@ -192,7 +192,11 @@ impl World {
                     };
                     let request = TaskRequest::new(task.to_string());
                     let _ = self
-                        .awaits(me, &[task], team.coordinate(request, RunOptions::new(), || Ok(()), body))
+                        .awaits(
+                            me,
+                            &[task],
+                            team.coordinate(request, RunOptions::new(), Coordination::new(body)),
+                        )
                         .await;
                 }
             }
