@@ -34,6 +34,7 @@
 //! |---|---|
 //! | `event`, `event_id`, `attribute` | the envelope, its id, its further values |
 //! | `sink`, `any_sink`, `sink_error` | the contract of a sink, any sink as one type, why one failed |
+//! | `observer_error` | why an observer of a layer's own, typed events failed |
 //! | `isolation` | calling what belongs to others: an error or a panic becomes a [`Failure`] |
 //! | `memory`, `json_lines`, `fan_out`, `bounded_async`, `broadcast`, `tracing_sink` | the sinks |
 //!
@@ -55,6 +56,7 @@ mod fan_out;
 mod isolation;
 mod json_lines;
 mod memory;
+mod observer_error;
 mod sink;
 mod sink_error;
 #[cfg(feature = "tracing")]
@@ -71,6 +73,7 @@ pub use fan_out::FanOutSink;
 pub use isolation::{Failure, call_isolated, drop_isolated, is_taken, panic_detail, publish_isolated};
 pub use json_lines::{JsonLinesBuilder, JsonLinesSink};
 pub use memory::MemorySink;
+pub use observer_error::ObserverError;
 pub use sink::EventSink;
 pub use sink_error::SinkError;
 #[cfg(feature = "tracing")]

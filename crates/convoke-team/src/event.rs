@@ -1,9 +1,9 @@
 //! What a runtime tells its observer: typed events, without content.
 
-use std::{borrow::Cow, error::Error, fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use convoke_core::{AgentId, ErrorCode, SessionId, TaskId, TaskStatus};
-use convoke_observability::{Event, EventId};
+use convoke_observability::{Event, EventId, ObserverError};
 use convoke_registry::CoordinationStage;
 
 /// What happened to a task.
@@ -171,32 +171,5 @@ impl<F: Fn(&TeamEvent) + Send + Sync + 'static> TeamObserver for FunctionObserve
     fn observe(&self, event: &TeamEvent) -> Result<(), ObserverError> {
         (self.0)(event);
         Ok(())
-    }
-}
-
-/// Why an observer did not take an event. Any error becomes one by `?`.
-pub struct ObserverError(Box<dyn Error + Send + Sync>);
-
-impl ObserverError {
-    /// An error with a text.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into().into())
-    }
-
-    /// The cause.
-    pub fn as_error(&self) -> &(dyn Error + Send + Sync + 'static) {
-        &*self.0
-    }
-}
-
-impl<E: Error + Send + Sync + 'static> From<E> for ObserverError {
-    fn from(error: E) -> Self {
-        Self(Box::new(error))
-    }
-}
-
-impl fmt::Debug for ObserverError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
     }
 }

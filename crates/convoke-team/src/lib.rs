@@ -66,9 +66,12 @@ mod shared;
 mod telemetry;
 mod work;
 
+/// Why an observer did not take an event.
+pub use convoke_observability::ObserverError;
+
 pub use builder::{BuildError, TeamRuntimeBuilder};
 pub use detached::{DetachedWork, NotDetached};
-pub use event::{ObserverError, TeamEvent, TeamEventKind, TeamObserver};
+pub use event::{TeamEvent, TeamEventKind, TeamObserver};
 pub use runtime::{TeamRuntime, TeamStats};
 pub use sessions::{SessionAdminError, UnfinishedTask};
 pub use telemetry::TelemetryFailures;

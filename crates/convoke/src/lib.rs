@@ -30,12 +30,20 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `team` | yes | registry, sessions, the team runtime and its events |
+//! | `consensus` | no | votes as tasks: the module [`consensus`], `reach_consensus` |
 //! | `broadcast` | no | `BroadcastSink`: events for user interfaces |
 //! | `process` | no | `ProcessExecutor`: a child process for each attempt, which can really be stopped; on Unix |
 //! | `tracing` | no | `TracingSink`: events of the `tracing` crate |
 //!
 //! Without `team`, what is left are the words of `convoke-core`: ids, requests, outcomes, reports, budgets.
 
+#[cfg(feature = "consensus")]
+pub use convoke_consensus as consensus;
+#[cfg(feature = "consensus")]
+pub use convoke_consensus::{
+    ConsensusReport, ConsensusRequest, ConsensusSummary, ReachConsensus, reach_consensus,
+    reach_consensus_with,
+};
 pub use convoke_core::{
     AgentDescriptor, AgentId, AnyLedger, Artifact, ArtifactId, AttemptPart, Budget, BudgetBuilder,
     BudgetError, BudgetLedger, BudgetUsage, CallId, CapacityPolicy, ErrorCode, ExecutorError, Extension,
@@ -84,6 +92,8 @@ pub mod prelude {
         ExecutorCapabilities, FunctionExecutor, Progress, RunOptions, Session, TaskHandle, TeamError,
         TeamEvent, TeamEventKind, TeamHandle, TeamRuntime,
     };
+    #[cfg(feature = "consensus")]
+    pub use crate::{ConsensusReport, ConsensusRequest, ReachConsensus};
 }
 
 /// The programs of the README and the guides, which `cargo test` runs.

@@ -1,0 +1,86 @@
+//! What votes are compared by.
+
+use convoke_core::TaskOutput;
+use serde_json::{Number, Value};
+
+/// What a participant answers, such that two that mean the same are equal.
+///
+/// Texts are equal byte for byte; data is equal as JSON is: the order of an object's fields plays no part, and `1`, `1.0`
+/// and `1e0` are one number. What else an output has (artifacts, messages, metadata) plays no part.
+///
+/// ```
+/// use convoke_consensus::Answer;
+/// use serde_json::json;
+///
+/// assert_eq!(Answer::value(json!({"a": 1, "b": []})), Answer::value(json!({"b": [], "a": 1.0})));
+/// assert_ne!(Answer::text("yes"), Answer::text("Yes"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Answer {
+    text: String,
+    data: Option<Value>,
+}
+
+impl Answer {
+    /// The text and the data of an output.
+    pub fn of(output: &TaskOutput) -> Self {
+        Self { text: output.text.clone(), data: output.data.clone().map(plain) }
+    }
+
+    /// A text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), data: None }
+    }
+
+    /// A value. As an output its text is the string where it is one, and otherwise its JSON.
+    pub fn value(value: Value) -> Self {
+        let value = plain(value);
+        let text = match &value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        Self { text, data: Some(value) }
+    }
+
+    /// The text.
+    pub fn as_text(&self) -> &str {
+        &self.text
+    }
+
+    /// The data.
+    pub fn data(&self) -> Option<&Value> {
+        self.data.as_ref()
+    }
+
+    /// The answer as the output of a verdict.
+    pub fn to_output(&self) -> TaskOutput {
+        let mut output = TaskOutput::text(self.text.clone());
+        output.data.clone_from(&self.data);
+        output
+    }
+}
+
+/// The largest whole number up to which a JSON number that is written with a fraction or an exponent is exact.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// The value with each whole number written as one.
+fn plain(value: Value) -> Value {
+    match value {
+        Value::Number(number) => Value::Number(plain_number(number)),
+        Value::Array(items) => items.into_iter().map(plain).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, field)| (name, plain(field))).collect(),
+        other => other,
+    }
+}
+
+fn plain_number(number: Number) -> Number {
+    #[expect(clippy::cast_possible_truncation, reason = "a whole number within 2^53 fits")]
+    let whole = |float: f64| (float.fract() == 0.0 && float.abs() <= EXACT).then_some(float as i64);
+    match number.as_f64().filter(|_| number.is_f64()).and_then(whole) {
+        Some(whole) => whole.into(),
+        None => number,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! Asking for a consensus.
+
+use std::sync::Arc;
+
+use futures_util::{FutureExt as _, future::BoxFuture};
+
+use convoke_core::TaskError;
+use convoke_registry::{Coordination, RunOptions, TeamError, TeamHandle};
+
+use crate::{
+    ConsensusReport, ConsensusRequest,
+    deliberation::Deliberation,
+    eligible::eligible,
+    event::{Eligible, Events},
+};
+
+/// Asks the participants of `request`, and answers with their verdict, or with why there is none.
+///
+/// The consensus is a task of `team`: it has a session, a record and a deadline, may be called again under its id when it
+/// failed, and ends in one commit. The same call serves a host and an agent.
+///
+/// # Cancel safety
+///
+/// Dropping the future after its first poll cancels the consensus and all that it asked for.
+///
+/// # Errors
+///
+/// As [`TeamHandle::run`]. That there is no verdict is no error: it is in the report.
+pub fn reach_consensus(
+    team: &TeamHandle,
+    request: ConsensusRequest,
+) -> impl Future<Output = Result<ConsensusReport, TeamError>> + Send + use<> {
+    reach_consensus_with(team, request, RunOptions::new())
+}
+
+/// As [`reach_consensus`], with a token, a deadline or a budget, or a word about what ran under the id before.
+///
+/// # Cancel safety
+///
+/// As [`reach_consensus`].
+///
+/// # Errors
+///
+/// As [`reach_consensus`].
+pub fn reach_consensus_with(
+    team: &TeamHandle,
+    request: ConsensusRequest,
+    options: RunOptions,
+) -> impl Future<Output = Result<ConsensusReport, TeamError>> + Send + use<> {
+    let asked = Eligible::default();
+    let events = Events { observer: request.observer.clone(), eligible: Arc::clone(&asked) };
+    let task = request.task.clone();
+    let (finders, found, checked) = (team.clone(), Arc::clone(&asked), request.clone());
+    let check = move || {
+        let participants = eligible(&checked, &finders)?;
+        // Set once: a check is called once.
+        let _ = found.set(participants);
+        Ok::<_, TaskError>(())
+    };
+    let coordination = Coordination::new(move |ctx| async move {
+        let participants = asked.get().map_or(&[][..], Vec::as_slice);
+        Deliberation::new(ctx, request, participants)?.run().await
+    });
+    team.coordinate(task, options, coordination.with_check(check).with_events(events))
+        .map(|answer| answer.map(ConsensusReport::of))
+}
+
+/// Consensus as a method of a team's handle. Nobody else implements it.
+///
+/// ```
+/// use convoke_consensus::{ConsensusRequest, ReachConsensus as _};
+/// use convoke_core::TaskRequest;
+/// use convoke_registry::{TeamError, TeamHandle};
+///
+/// # async fn ask(team: TeamHandle) -> Result<(), TeamError> {
+/// let request = ConsensusRequest::new(TaskRequest::new("Ship 1.4?").requiring("review"));
+/// let report = team.reach_consensus(request).await?;
+/// println!("{report}");
+/// # Ok(())
+/// # }
+/// ```
+pub trait ReachConsensus {
+    /// As [`reach_consensus`].
+    fn reach_consensus(
+        &self,
+        request: ConsensusRequest,
+    ) -> BoxFuture<'static, Result<ConsensusReport, TeamError>>;
+
+    /// As [`reach_consensus_with`].
+    fn reach_consensus_with(
+        &self,
+        request: ConsensusRequest,
+        options: RunOptions,
+    ) -> BoxFuture<'static, Result<ConsensusReport, TeamError>>;
+}
+
+impl ReachConsensus for TeamHandle {
+    fn reach_consensus(
+        &self,
+        request: ConsensusRequest,
+    ) -> BoxFuture<'static, Result<ConsensusReport, TeamError>> {
+        reach_consensus(self, request).boxed()
+    }
+
+    fn reach_consensus_with(
+        &self,
+        request: ConsensusRequest,
+        options: RunOptions,
+    ) -> BoxFuture<'static, Result<ConsensusReport, TeamError>> {
+        reach_consensus_with(self, request, options).boxed()
+    }
+}

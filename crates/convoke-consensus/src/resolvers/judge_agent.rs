@@ -1,0 +1,145 @@
+//! One more agent decides.
+
+use std::borrow::Cow;
+
+use convoke_core::{AgentId, ExecutorError, IdError, TaskId, TaskOutput, TaskRequest, derived_id};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::{Answer, Resolver, ResolverContext, Results, Verdict};
+
+/// What a judge is asked unless said otherwise.
+const INSTRUCTIONS: &str = "Choose the best answer to the task. Reply with JSON alone: {\"choice\": 2} for the answer \
+                            with number 2, {\"choice\": null} where none is good enough.";
+
+/// Lets one more agent choose among the answers; decides when all are in.
+///
+/// For open answers that no count can compare. The judge gets a task of its own, `<consensus>/<round>/judge/<agent>`: as
+/// input the [instructions](Self::instructed), as data `{"task": {"input", "data"}, "answers": [{"number", "text", "data"}, ..]}`.
+/// It is told no names, and the answers stand in an order that is shuffled by a seed, so that neither who answered nor who
+/// was asked first sways it. It cannot be kept from reading the session, where the answers have authors; nor should it be one of
+/// the participants.
+///
+/// It answers `{"choice": 2}`, or the number alone; the verdict is that answer as it was given, with all that answered the same
+/// as its voters: a judge chooses, and does not rewrite. `{"choice": null}` is not reached. Any other answer, and a judge that
+/// does not complete, fails the consensus with `execution_failed`. There are no ties.
+///
+/// `notes.seed` of the summary names the seed, and `notes.order` who stood where: by the SHA-256 of the seed followed by
+/// the agent's id. Unless [set](Self::with_seed) the seed is made from consensus and round.
+#[derive(Clone, Debug)]
+pub struct JudgeAgent {
+    judge: Result<AgentId, IdError>,
+    instructions: Cow<'static, str>,
+    seed: Option<String>,
+}
+
+impl JudgeAgent {
+    /// Lets the agent `judge` decide. An id that is none refuses the consensus with `invalid_request`.
+    pub fn new<I>(judge: I) -> Self
+    where
+        I: TryInto<AgentId>,
+        I::Error: Into<IdError>,
+    {
+        Self { judge: judge.try_into().map_err(Into::into), instructions: INSTRUCTIONS.into(), seed: None }
+    }
+
+    /// Sets what the judge is asked.
+    #[must_use]
+    pub fn instructed(mut self, instructions: impl Into<Cow<'static, str>>) -> Self {
+        self.instructions = instructions.into();
+        self
+    }
+
+    /// Sets the seed that the answers are shuffled by.
+    #[must_use]
+    pub fn with_seed(mut self, seed: impl Into<String>) -> Self {
+        self.seed = Some(seed.into());
+        self
+    }
+
+    fn request(
+        &self,
+        judge: &AgentId,
+        ctx: &ResolverContext,
+        answers: &[Value],
+    ) -> Result<TaskRequest, ExecutorError> {
+        let asked = ctx.request();
+        let round = ctx.round().to_string();
+        let id = derived_id([ctx.consensus().as_str(), &round, "judge", judge.as_str()]);
+        let data = json!({ "task": { "input": asked.input, "data": asked.data }, "answers": answers });
+        let mut request = TaskRequest::new(&*self.instructions).with_json(&data).preferring(judge.clone());
+        request.id = Some(TaskId::new(id)?);
+        Ok(request)
+    }
+}
+
+impl Resolver for JudgeAgent {
+    async fn resolve(&self, results: Results, ctx: ResolverContext) -> Result<Verdict, ExecutorError> {
+        let judge = self.judge.clone()?;
+        let round = ctx.round().to_string();
+        let seed = self.seed.clone().unwrap_or_else(|| derived_id([ctx.consensus().as_str(), &round]));
+        let mut answers: Vec<_> =
+            results.successes().map(|(agent, output)| (agent, Answer::of(output))).collect();
+        answers.sort_by_cached_key(|(agent, _)| place(&seed, agent));
+        let shown = (1..).zip(&answers).map(|(number, (_, answer))| {
+            json!({ "number": number, "text": answer.as_text(), "data": answer.data() })
+        });
+        let request = self.request(&judge, &ctx, &shown.collect::<Vec<_>>())?;
+        let chosen =
+            ctx.team().run(request).await.map_err(|error| {
+                ExecutorError::from(error).with_public(format!("judge `{judge}` was lost"))
+            })?;
+        let output = chosen.output.as_ref().filter(|_| chosen.is_success()).ok_or_else(|| {
+            let code = chosen.code().map_or(chosen.status.to_string(), |code| code.to_string());
+            let detail = chosen.error.as_ref().map_or_else(String::new, ToString::to_string);
+            ExecutorError::new(detail).with_public(format!("judge `{judge}` did not decide: {code}"))
+        })?;
+        let choice = choice(output).ok_or_else(|| {
+            ExecutorError::new(output.text.clone()).with_public(format!("judge `{judge}` gave no choice"))
+        })?;
+        let verdict = match choice {
+            Choice::None => Verdict::not_reached(format!("judge `{judge}` chose none of the answers")),
+            Choice::Number(number) => {
+                let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+                let (_, chosen) = index.and_then(|index| answers.get(index)).ok_or_else(|| {
+                    ExecutorError::new(format!("choice {number} of {}", answers.len()))
+                        .with_public(format!("judge `{judge}` chose an answer that there is not"))
+                })?;
+                let same = answers.iter().filter(|(_, answer)| answer == chosen);
+                Verdict::agreed(chosen.to_output()).by(same.map(|(agent, _)| AgentId::clone(agent)))
+            }
+        };
+        let order: Vec<_> = answers.iter().map(|(agent, _)| agent.as_str()).collect();
+        Ok(verdict.with_note("seed", seed).with_note("order", order).with_note("judge", judge.as_str()))
+    }
+
+    fn check(&self, _participants: &[AgentId]) -> Result<(), Cow<'static, str>> {
+        match &self.judge {
+            Ok(_) => Ok(()),
+            Err(error) => Err(format!("judge: {error}").into()),
+        }
+    }
+}
+
+/// Where an answer stands.
+fn place(seed: &str, agent: &AgentId) -> Vec<u8> {
+    Sha256::new().chain_update(seed).chain_update(agent.as_str()).finalize().to_vec()
+}
+
+/// What a judge chose.
+enum Choice {
+    /// The answer with this number.
+    Number(u64),
+    /// None is good enough.
+    None,
+}
+
+/// What a judge chose; nothing where it did not say.
+fn choice(output: &TaskOutput) -> Option<Choice> {
+    let said: Value = output.json().ok()?;
+    let choice = said.get("choice").unwrap_or(&said);
+    match choice {
+        Value::Null if said.is_object() => Some(Choice::None),
+        other => other.as_u64().map(Choice::Number),
+    }
+}

@@ -1,0 +1,291 @@
+//! The count: pure, without a clock, and certain of what it says at each moment.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use convoke_core::AgentId;
+
+use crate::Answer;
+
+/// How many votes an answer needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Agreement {
+    /// More than half of the [`Basis`]. A half is not enough.
+    #[default]
+    StrictMajority,
+    /// This many, and more than any other answer: two that are level do not agree. Where voters have weights, this much
+    /// weight.
+    AtLeast(u64),
+}
+
+/// What a strict majority is more than half of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Basis {
+    /// The participants that succeeded; those that failed do not count.
+    #[default]
+    Successful,
+    /// All participants; one that failed counts against each answer.
+    Participants,
+}
+
+/// What a count must show before it decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rules {
+    /// How many participants must succeed; 1 unless set. By head, also where voters have weights.
+    pub minimum_successful_agents: usize,
+    /// How many votes an answer needs; a strict majority unless set.
+    pub agreement: Agreement,
+    /// What a majority is counted of; the successful participants unless set.
+    pub basis: Basis,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { minimum_successful_agents: 1, agreement: Agreement::default(), basis: Basis::default() }
+    }
+}
+
+impl Rules {
+    /// One success is enough, and a strict majority of the successful participants agrees.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets how many participants must succeed.
+    #[must_use]
+    pub fn with_minimum_successful_agents(mut self, minimum: usize) -> Self {
+        self.minimum_successful_agents = minimum;
+        self
+    }
+
+    /// Sets how many votes an answer needs.
+    #[must_use]
+    pub fn with_agreement(mut self, agreement: Agreement) -> Self {
+        self.agreement = agreement;
+        self
+    }
+
+    /// Sets what a majority is counted of.
+    #[must_use]
+    pub fn with_basis(mut self, basis: Basis) -> Self {
+        self.basis = basis;
+        self
+    }
+}
+
+/// What became of one participant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ballot {
+    /// It succeeded, and voted for this.
+    Vote(Answer),
+    /// It succeeded, and its output holds no vote.
+    Spoilt,
+    /// It did not succeed.
+    Failed,
+}
+
+/// What the ballots so far decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It depends on the ballots to come.
+    Pending,
+    /// The leading answer has it, whatever is still to come.
+    Reached,
+    /// No answer can have it any more, whatever is still to come.
+    Impossible,
+}
+
+/// An answer, and who voted for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AnswerVotes {
+    /// The answer.
+    pub answer: Answer,
+    /// Who voted for it.
+    pub voters: BTreeSet<AgentId>,
+    /// What they weigh together: as many as they are, unless voters have weights.
+    pub weight: u64,
+}
+
+/// Counts the ballots of participants that are known beforehand.
+///
+/// Let *t* be the weight of the leading answer, *s* that of the second, *S* that of the successful participants, *p* that of
+/// the ballots still to come, *E* that of all. With a strict majority of the successful ones the decision is
+///
+/// - reached when 2*t* > *S* + *p*: if all that are still to come voted for others, *t* would still be more than half;
+/// - impossible when 2*t* + *p* ≤ *S*: if all voted for the leading answer, it would be at most half.
+///
+/// Of all participants: reached when 2*t* > *E*, impossible when 2(*t* + *p*) ≤ *E*. With at least *k*: reached when
+/// *t* ≥ *k* and *t* − *s* > *p*, so that nobody can draw level; impossible when *t* + *p* < *k* or *t* + *p* ≤ *s*. Each also needs the
+/// minimum of successes. With nothing to come, *p* is 0 and these are the rules of a count at its end; so what is decided
+/// early is what the end would say, and a decision never changes.
+///
+/// A ballot costs a look-up among the participants and one among the answers, however many there are.
+///
+/// ```
+/// use convoke_consensus::{Answer, Ballot, Decision, Rules, Tally};
+/// use convoke_core::AgentId;
+///
+/// # fn main() -> Result<(), convoke_core::IdError> {
+/// let voters = ["ada", "bob", "cy"].map(|id| AgentId::new(id).unwrap());
+/// let mut tally = Tally::new(Rules::new(), voters.iter().map(|voter| (voter.clone(), 1)));
+/// let yes = || Ballot::Vote(Answer::text("yes"));
+/// assert_eq!(tally.record(&voters[0], yes()), Decision::Pending);
+/// assert_eq!(tally.record(&voters[1], yes()), Decision::Reached);
+/// assert_eq!(tally.leading().unwrap().answer.as_text(), "yes");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Tally {
+    rules: Rules,
+    /// The weight of each participant that has not answered.
+    pending: BTreeMap<AgentId, u64>,
+    pending_weight: u64,
+    succeeded: usize,
+    succeeded_weight: u64,
+    eligible_weight: u64,
+    spoilt: BTreeSet<AgentId>,
+    places: HashMap<Answer, usize>,
+    votes: Vec<AnswerVotes>,
+    /// The place of the answer that leads: of several that are level, the one that was there first.
+    leading: usize,
+    /// The weight of the best of the others.
+    second: u64,
+}
+
+impl Tally {
+    /// A count of the ballots of `participants`, each with its weight. One that is named twice counts once, with the
+    /// weight that was said last.
+    pub fn new(rules: Rules, participants: impl IntoIterator<Item = (AgentId, u32)>) -> Self {
+        let weigh = |(agent, weight): (AgentId, u32)| (agent, u64::from(weight));
+        let pending: BTreeMap<_, _> = participants.into_iter().map(weigh).collect();
+        let eligible_weight = pending.values().sum();
+        Self {
+            rules,
+            pending,
+            pending_weight: eligible_weight,
+            succeeded: 0,
+            succeeded_weight: 0,
+            eligible_weight,
+            spoilt: BTreeSet::new(),
+            places: HashMap::new(),
+            votes: Vec::new(),
+            leading: 0,
+            second: 0,
+        }
+    }
+
+    /// Counts the ballot of `participant`, and says what that decides. The first one counts: a second, or that of somebody
+    /// who is no participant, changes nothing.
+    pub fn record(&mut self, participant: &AgentId, ballot: Ballot) -> Decision {
+        if let Some(weight) = self.pending.remove(participant) {
+            self.pending_weight -= weight;
+            match ballot {
+                Ballot::Vote(answer) => {
+                    self.succeed(weight);
+                    self.count(participant, answer, weight);
+                }
+                Ballot::Spoilt => {
+                    self.succeed(weight);
+                    self.spoilt.insert(participant.clone());
+                }
+                Ballot::Failed => {}
+            }
+        }
+        self.decision()
+    }
+
+    fn succeed(&mut self, weight: u64) {
+        self.succeeded += 1;
+        self.succeeded_weight += weight;
+    }
+
+    fn count(&mut self, voter: &AgentId, answer: Answer, weight: u64) {
+        let leader = self.leader();
+        let place = *self.places.entry(answer).or_insert_with_key(|answer| {
+            self.votes.push(AnswerVotes { answer: answer.clone(), voters: BTreeSet::new(), weight: 0 });
+            self.votes.len() - 1
+        });
+        let Some(answer) = self.votes.get_mut(place) else { return };
+        answer.voters.insert(voter.clone());
+        answer.weight += weight;
+        let now = answer.weight;
+        if place == self.leading {
+            return;
+        }
+        if now > leader {
+            self.leading = place;
+            self.second = leader;
+        } else {
+            self.second = self.second.max(now);
+        }
+    }
+
+    fn leader(&self) -> u64 {
+        self.leading().map_or(0, |votes| votes.weight)
+    }
+
+    /// What the ballots so far decide.
+    pub fn decision(&self) -> Decision {
+        let (top, pending, successes) = (self.leader(), self.pending_weight, self.succeeded_weight);
+        let minimum = self.rules.minimum_successful_agents;
+        let (is_certain, is_possible) = match (self.rules.agreement, self.rules.basis) {
+            (Agreement::StrictMajority, Basis::Successful) => {
+                (2 * top > successes + pending, 2 * top + pending > successes)
+            }
+            (Agreement::StrictMajority, Basis::Participants) => {
+                (2 * top > self.eligible_weight, 2 * (top + pending) > self.eligible_weight)
+            }
+            (Agreement::AtLeast(least), _) => {
+                let all = top + pending;
+                (top >= least && top - self.second > pending, all >= least && all > self.second)
+            }
+        };
+        if is_certain && self.succeeded >= minimum {
+            Decision::Reached
+        } else if is_possible && self.succeeded + self.pending.len() >= minimum {
+            Decision::Pending
+        } else {
+            Decision::Impossible
+        }
+    }
+
+    /// The answer with the most weight; of several that are level, the one that was there first. `None` before the first vote.
+    pub fn leading(&self) -> Option<&AnswerVotes> {
+        self.votes.get(self.leading)
+    }
+
+    /// Each answer with its voters: the weightiest first, of several that are level the one whose first voter has the
+    /// smallest id.
+    pub fn votes(&self) -> Vec<&AnswerVotes> {
+        let mut votes: Vec<_> = self.votes.iter().collect();
+        votes.sort_by_key(|votes| (std::cmp::Reverse(votes.weight), votes.voters.first()));
+        votes
+    }
+
+    /// Who succeeded without a vote in the output.
+    pub fn spoilt(&self) -> &BTreeSet<AgentId> {
+        &self.spoilt
+    }
+
+    /// How many participants succeeded.
+    pub fn succeeded(&self) -> usize {
+        self.succeeded
+    }
+
+    /// What an answer needs as things stand, in weight. A majority of the successful participants is one of those that
+    /// succeeded so far.
+    pub fn required(&self) -> u64 {
+        match (self.rules.agreement, self.rules.basis) {
+            (Agreement::AtLeast(least), _) => least,
+            (Agreement::StrictMajority, Basis::Successful) => self.succeeded_weight / 2 + 1,
+            (Agreement::StrictMajority, Basis::Participants) => self.eligible_weight / 2 + 1,
+        }
+    }
+}
