@@ -1,0 +1,297 @@
+//! Rounds that end by themselves: what they agree on, and what they leave in the session.
+
+use tokio::time::Instant;
+
+use convoke_consensus::{Agreement, Basis, Decide, JsonField, Resolver, ResolverContext, Results, Verdict};
+use convoke_core::{Artifact, ErrorCode, ExecutorError, TaskId, TaskOutput, TaskStatus};
+use convoke_registry::RunOptions;
+use convoke_session::{Author, IfCompleted};
+use convoke_testkit::{ScriptedExecutor, Step};
+use serde_json::json;
+
+use crate::house::{House, agent, assert_end, consensus, ms, question, registry, summary, with_artifact};
+
+#[tokio::test(start_paused = true)]
+async fn what_two_of_three_say_is_the_verdict() {
+    let house = House::answering(&["ship", "wait", "ship"]);
+    let report = house.reach(consensus().with_agreement(Agreement::AtLeast(2))).await;
+    assert_end(&report, TaskStatus::Completed, None);
+    assert_eq!(report.text(), "ship");
+    assert_eq!(report.report.agent, None);
+    let output = report.report.output.as_ref().unwrap();
+    assert_eq!(output.metadata["matching_votes"], json!(2));
+    assert!(output.artifacts.is_empty() && output.messages.is_empty());
+    let summary = summary(&report);
+    assert_eq!(summary.voters, [agent("a"), agent("c")].into());
+    assert_eq!(
+        report.to_string(),
+        "task `c` completed, attempt 1; 3 eligible, 3 asked, 3 succeeded, 0 failed; 2 votes required; \
+         votes 2 (`a`, `c`), 1 (`b`)"
+    );
+
+    let snapshot = house.snapshot();
+    let messages: Vec<_> = snapshot.messages().map(|one| (one.id.as_str(), &one.author)).collect();
+    let (a, b, c) = (Author::Agent(agent("a")), Author::Agent(agent("b")), Author::Agent(agent("c")));
+    assert_eq!(messages.len(), 7, "{messages:?}");
+    assert_eq!(messages[6], ("c/1/output", &Author::Team));
+    for (voter, author) in [("a", &a), ("b", &b), ("c", &c)] {
+        let task = format!("c%2F1%2F{voter}/1");
+        assert!(messages.contains(&(format!("{task}/input").as_str(), &Author::Team)), "{messages:?}");
+        assert!(messages.contains(&(format!("{task}/output").as_str(), author)), "{messages:?}");
+    }
+    assert_eq!(snapshot.artifacts().len(), 3);
+    assert_eq!(snapshot.tasks().len(), 4);
+    assert_eq!(house.told(), ["started", "completed"]);
+    house.assert_rest();
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_that_differ_agree_on_nothing() {
+    let house = House::answering(&["one", "two", "three"]);
+    let report = house.reach(consensus()).await;
+    assert_end(&report, TaskStatus::Failed, ErrorCode::ConsensusNotReached);
+    assert_eq!(report.text(), "");
+    assert_eq!(
+        report.report.error.as_ref().unwrap().message(),
+        "consensus was not reached, the votes are level: 3 eligible, 3 asked, 3 succeeded, 0 failed; 2 votes required; \
+         votes 1 (`a`), 1 (`b`), 1 (`c`)"
+    );
+    assert!(!report.to_string().contains("; 3 eligible"), "said once");
+    let votes: Vec<_> = summary(&report).votes.iter().map(|votes| votes.text.as_str()).collect();
+    assert_eq!(votes, ["one", "two", "three"], "with the answers, by their first voter");
+    let snapshot = house.snapshot();
+    assert_eq!((snapshot.messages().len(), snapshot.artifacts().len()), (6, 3), "no verdict");
+    assert_eq!(house.told(), ["started", "failed"]);
+    house.assert_rest();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tie_never_agrees_even_where_one_vote_is_enough() {
+    let house = House::answering(&["b", "a", "c"]);
+    let report = house.reach(consensus().with_agreement(Agreement::AtLeast(1))).await;
+    assert_end(&report, TaskStatus::Failed, ErrorCode::ConsensusNotReached);
+    let house = House::answering(&["b", "a", "a", "b"]);
+    assert_end(&house.reach(consensus()).await, TaskStatus::Failed, ErrorCode::ConsensusNotReached);
+}
+
+fn fails() -> Step {
+    Step::fail(ExecutorError::new("broken"))
+}
+
+fn ships() -> Step {
+    Step::reply(with_artifact("ship"))
+}
+
+fn waits() -> Step {
+    Step::reply("wait")
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_success_of_five_is_enough_or_not_by_the_basis() {
+    let house = House::of([ships, fails, fails, fails, fails]);
+    let report = house.reach(consensus()).await;
+    assert_eq!((report.is_success(), report.text()), (true, "ship"));
+    assert_eq!(
+        summary(&report).to_string(),
+        "5 eligible, 5 asked, 1 succeeded, 4 failed (`b` execution_failed, `c` execution_failed, `d` execution_failed, `e` \
+         execution_failed); 1 votes required; votes 1 (`a`)"
+    );
+    let request = consensus().with_basis(Basis::Participants);
+    let report = house.reach_with(request, RunOptions::new().with_if_completed(IfCompleted::Again)).await;
+    assert_end(&report, TaskStatus::Failed, ErrorCode::ConsensusNotReached);
+    assert_eq!(summary(&report).required, Some(3));
+    assert!(report.to_string().contains("no answer has the votes"), "{report}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_failures_count_or_not_by_the_basis() {
+    // Five are asked, two fail, two agree, one differs.
+    let house = House::of([ships, fails, ships, fails, waits]);
+    let report = house.reach(consensus()).await;
+    assert_eq!((report.is_success(), report.text()), (true, "ship"), "2 of 3");
+    let request = consensus().with_basis(Basis::Participants);
+    let again = || RunOptions::new().with_if_completed(IfCompleted::Again);
+    let report = house.reach_with(request, again()).await;
+    assert_end(&report, TaskStatus::Failed, ErrorCode::ConsensusNotReached);
+    assert_eq!(summary(&report).votes[0].weight, 2, "2 of 5");
+    let report = house.reach_with(consensus().with_minimum_successful_agents(4), again()).await;
+    assert_end(&report, TaskStatus::Failed, ErrorCode::ConsensusNotReached);
+    assert!(report.to_string().contains("too few participants succeeded"), "{report}");
+    assert!(report.to_string().contains("; 4 must succeed"), "{report}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_not_there_has_failed_and_is_named() {
+    let house = House::answering(&["ship", "ship"]);
+    let report = house.reach(consensus().with_participants(["b", "nobody", "a"])).await;
+    assert_eq!((report.is_success(), report.text()), (true, "ship"));
+    let summary = summary(&report);
+    assert_eq!((summary.eligible, summary.asked, summary.succeeded), (3, 2, 2));
+    assert_eq!(
+        (&summary.failed[0].agent, summary.failed[0].code),
+        (&agent("nobody"), Some(ErrorCode::AgentNotFound))
+    );
+    assert!(report.to_string().contains("1 failed (`nobody` agent_not_found)"), "{report}");
+}
+
+/// Fails until it is told better.
+struct FailsOnce;
+
+impl Resolver for FailsOnce {
+    async fn resolve(&self, _results: Results, ctx: ResolverContext) -> Result<Verdict, ExecutorError> {
+        match ctx.round() {
+            1 => Err(ExecutorError::new("secret")),
+            2 => panic!("secret"),
+            3 => Err(ExecutorError::new("secret").with_public("no quorum table")),
+            4 => Err(ExecutorError::cancelled()),
+            _ => Ok(Verdict::agreed("done").by([agent("a")])),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resolver_that_fails_or_panics_is_tried_again_under_the_same_id() {
+    let house = House::answering(&["one", "two"]);
+    let texts =
+        ["resolver returned an error", "resolver panicked", "no quorum table", "resolver returned an error"];
+    for (round, text) in (1..).zip(texts) {
+        let report = house.reach(consensus().with_resolver(FailsOnce)).await;
+        assert_end(&report, TaskStatus::Failed, ErrorCode::ExecutionFailed);
+        let error = report.report.error.as_ref().unwrap();
+        assert_eq!((report.report.attempt, error.message()), (round, text));
+        assert_eq!(error.detail(), (round < 4).then_some("secret"));
+        assert_eq!(summary(&report).succeeded, 2, "what there is, is kept");
+    }
+    let report = house.reach(consensus().with_resolver(FailsOnce)).await;
+    assert_eq!((report.text(), report.report.attempt), ("done", 5));
+    assert_eq!(summary(&report).round, 5);
+    assert_eq!(house.snapshot().messages().len(), 5 * 4 + 1, "each round has participants of its own");
+    house.assert_rest();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_verdict_with_a_refused_artifact_is_none() {
+    struct Twice;
+    impl Resolver for Twice {
+        async fn resolve(&self, _results: Results, _ctx: ResolverContext) -> Result<Verdict, ExecutorError> {
+            let artifact = || Artifact::text("twice", "x").unwrap();
+            Ok(Verdict::agreed(TaskOutput::text("x").with_artifact(artifact()).with_artifact(artifact())))
+        }
+    }
+    let house = House::answering(&["one", "two"]);
+    let report = house.reach(consensus().with_resolver(Twice)).await;
+    assert_end(&report, TaskStatus::Failed, ErrorCode::ContractViolation);
+    assert_eq!(house.snapshot().messages().len(), 4, "nothing of it is published");
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_equal_answers_decide_early_and_stop_the_third() {
+    let votes: [fn() -> Step; 3] =
+        [|| Step::reply("ship"), || Step::reply("ship"), || Step::cancelled().after_delay(ms(400))];
+    let house = House::of(votes);
+    let start = Instant::now();
+    let report = house.reach(consensus().with_decide(Decide::Early)).await;
+    assert_eq!((report.text(), start.elapsed()), ("ship", ms(0)));
+    let summary = summary(&report);
+    assert_eq!((summary.signalled.clone(), summary.asked), ([agent("c")].into(), 3));
+    assert_eq!(house.team.stats().detached, 0, "it is within its grace");
+
+    // After all takes as long as the last.
+    let house = House::of([
+        || Step::reply("ship"),
+        || Step::reply("ship"),
+        || Step::reply("ship").after_delay(ms(400)),
+    ]);
+    let start = Instant::now();
+    assert!(house.reach(consensus()).await.is_success());
+    assert_eq!(start.elapsed(), ms(400));
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_least_two_of_five_is_not_decided_by_two() {
+    let votes: [fn() -> Step; 5] = [
+        || Step::reply("A"),
+        || Step::reply("A"),
+        || Step::reply("B").after_delay(ms(10)),
+        || Step::reply("B").after_delay(ms(20)),
+        || Step::reply("B").after_delay(ms(30)),
+    ];
+    let house = House::of(votes);
+    let start = Instant::now();
+    let request = consensus().with_agreement(Agreement::AtLeast(2)).with_decide(Decide::Early);
+    let report = house.reach(request).await;
+    assert_eq!((report.text(), start.elapsed()), ("B", ms(30)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_reached_any_more_ends_early_too() {
+    let votes: [fn() -> Step; 4] =
+        [|| Step::reply("A"), || Step::reply("B"), || Step::fail(ExecutorError::new("x")), Step::never];
+    let house = House::of(votes);
+    let start = Instant::now();
+    let request = consensus().with_basis(Basis::Participants).with_decide(Decide::Early);
+    let report = house.reach(request).await;
+    assert_end(&report, TaskStatus::Failed, ErrorCode::ConsensusNotReached);
+    assert_eq!(start.elapsed(), ms(0));
+    assert_eq!(summary(&report).signalled, [agent("d")].into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_completed_consensus_is_recorded_as_any_task_is() {
+    let house = House::answering(&["ship"]);
+    let first = house.reach(consensus()).await;
+    let refused = house.reach(consensus()).await;
+    assert_end(&refused, TaskStatus::Blocked, ErrorCode::InvalidRequest);
+    assert_eq!(refused.summary, None);
+    let recorded =
+        house.reach_with(consensus(), RunOptions::new().with_if_completed(IfCompleted::Return)).await;
+    assert_eq!(recorded, first, "summary and all");
+    assert_eq!(house.told(), ["started", "completed", "failed"]);
+    let record = house.snapshot();
+    assert_eq!(record.task(&TaskId::new("c").unwrap()).unwrap().attempt, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn participants_get_the_task_and_know_what_for() {
+    let voter = ScriptedExecutor::answering(|_| Step::reply("ship"));
+    let house = House::built(registry([voter.clone(), voter.clone()]), |builder| builder);
+    let task =
+        question().with_json(&json!({"release": "1.4"})).with_metadata("team", "core").with_trace_id("t-1");
+    let report = house.reach(convoke_consensus::ConsensusRequest::new(task)).await;
+    assert!(report.is_success());
+    for request in voter.requests() {
+        assert_eq!((request.input.as_str(), &request.data), ("ship?", &Some(json!({"release": "1.4"}))));
+        assert_eq!(
+            (&request.metadata["team"], &request.metadata["consensus"], &request.metadata["round"]),
+            (&json!("core"), &json!("c"), &json!(1))
+        );
+    }
+    let traces: Vec<_> = house.sink.events().iter().filter_map(|event| event.trace_id.clone()).collect();
+    assert_eq!(traces.len(), house.sink.events().len(), "the trace is in each event");
+    assert_eq!(report.report.metadata["team"], json!("core"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn participants_wait_in_the_teams_one_line() {
+    let voter = || ScriptedExecutor::answering(|_| Step::reply("ship").after_delay(ms(10)));
+    let voters = std::iter::repeat_with(voter).take(6);
+    let house = House::built(registry(voters), |builder| builder.max_parallel_tasks(2));
+    let start = Instant::now();
+    let report = house.reach(consensus()).await;
+    assert!(report.is_success(), "{report}");
+    assert_eq!(start.elapsed(), ms(30), "three times two, the slot of the consensus among them");
+    house.assert_rest();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_spoilt_ballot_is_a_success_without_a_vote() {
+    let json = |text: &'static str| ScriptedExecutor::answering(move |_| Step::reply(text));
+    let voters =
+        [json(r#"{"verdict": "ship"}"#), json("prose"), json(r#"{"verdict": "ship", "because": "tests"}"#)];
+    let house = House::built(registry(voters), |builder| builder);
+    let report = house.reach(consensus().with_resolver(JsonField::new("/verdict"))).await;
+    assert_eq!(report.text(), "ship");
+    assert_eq!(report.report.output.as_ref().unwrap().data, Some(json!("ship")));
+    assert_eq!((summary(&report).succeeded, summary(&report).spoilt.clone()), (3, [agent("b")].into()));
+    assert!(report.to_string().contains("1 without a vote (`b`)"), "{report}");
+}
