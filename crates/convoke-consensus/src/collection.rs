@@ -109,6 +109,7 @@ impl Collection {
                         agent: agent.clone(),
                         status,
                         code: report.code(),
+                        text: report.error.as_ref().map(|error| error.message().to_owned()),
                     }),
                 },
                 _ => _ = summary.signalled.insert(agent.clone()),

@@ -73,6 +73,8 @@ pub struct FailedParticipant {
     pub status: TaskStatus,
     /// Why.
     pub code: Option<ErrorCode>,
+    /// The same for a person: what every observer may read. Of a wait that could never end it is the path.
+    pub text: Option<String>,
 }
 
 impl ConsensusSummary {

@@ -2,7 +2,7 @@
 
 use tokio::time::{Instant, timeout};
 
-use convoke_consensus::{ConsensusRequest, Decide, ReachConsensus as _};
+use convoke_consensus::{ConsensusRequest, ConsensusSummary, Decide, ReachConsensus as _};
 use convoke_core::{AgentDescriptor, TaskRequest, TaskStatus};
 use convoke_registry::{AgentRegistry, ExecutionContext, FunctionExecutor};
 use convoke_testkit::{ScriptedExecutor, Step};
@@ -75,6 +75,10 @@ async fn the_refusal_of_a_participant_names_it() {
     let report = house.team.run(TaskRequest::new("decide").in_session("s")).await.unwrap();
     assert!(report.text().starts_with("consensus_not_reached: "), "{}", report.text());
     assert!(report.text().contains("1 failed (`chair` wait_cycle)"), "{}", report.text());
+    let snapshot = house.snapshot();
+    let consensus = snapshot.tasks().find_map(|(_, record)| ConsensusSummary::of(record.report.as_deref()?));
+    let text = consensus.unwrap().failed[0].text.clone().unwrap();
+    assert!(text.contains("`chair`") && text.contains(" awaits task "), "with the path: {text}");
     house.assert_rest();
 }
 
