@@ -95,9 +95,7 @@ impl Deliberation {
 
     /// Asks, and listens until it can be decided. What has not answered by then is stopped as this returns.
     async fn collect(&self, collected: &mut Collection) -> Result<End, TaskError> {
-        let mut options = RunOptions::new();
-        options.deadline = self.cut;
-        let mut answers = self.ctx.team().run_each(self.requests(), options);
+        let mut answers = self.ctx.team().run_each(self.requests(), RunOptions::new());
         let stop = self.ctx.scope().cancellation();
         let cut = async {
             match self.cut {
@@ -135,9 +133,6 @@ impl Deliberation {
         let asked = |(agent, task): &(AgentId, TaskId)| {
             let mut request = self.request.task.clone();
             request.id = Some(task.clone());
-            // What it takes from the consensus instead.
-            request.session = None;
-            request.timeout = None;
             request.preferred_agent = Some(agent.clone());
             request.capacity = CapacityPolicy::Wait;
             request

@@ -134,6 +134,10 @@ async fn a_short_deadline_leaves_a_share_for_the_consensus() {
     let start = Instant::now();
     assert!(house.reach(within(80)).await.is_success());
     assert_eq!(start.elapsed(), ms(70), "an eighth before");
+    let house = House::of([ships, ships, obeys]);
+    let start = Instant::now();
+    assert!(house.reach(within(4000)).await.is_success());
+    assert_eq!(start.elapsed(), ms(3950), "no more than a grace");
 }
 
 #[tokio::test(start_paused = true)]

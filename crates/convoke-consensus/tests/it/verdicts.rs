@@ -2,14 +2,20 @@
 
 use tokio::time::Instant;
 
-use convoke_consensus::{Agreement, Basis, Decide, JsonField, Resolver, ResolverContext, Results, Verdict};
-use convoke_core::{Artifact, ErrorCode, ExecutorError, TaskId, TaskOutput, TaskStatus};
+use convoke_consensus::{
+    Agreement, Basis, ConsensusRequest, Decide, JsonField, Resolver, ResolverContext, Results, Verdict,
+};
+use convoke_core::{
+    Artifact, CapacityPolicy, ErrorCode, ExecutorError, TaskId, TaskOutput, TaskRequest, TaskStatus,
+};
 use convoke_registry::RunOptions;
 use convoke_session::{Author, IfCompleted};
 use convoke_testkit::{ScriptedExecutor, Step};
 use serde_json::json;
 
-use crate::house::{House, agent, assert_end, consensus, ms, question, registry, summary, with_artifact};
+use crate::house::{
+    House, agent, assert_end, consensus, ms, question, registry, settle, summary, with_artifact,
+};
 
 #[tokio::test(start_paused = true)]
 async fn what_two_of_three_say_is_the_verdict() {
@@ -237,6 +243,27 @@ async fn what_cannot_be_reached_any_more_ends_early_too() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_decided_after_all_hears_all_even_where_nothing_can_be_reached() {
+    let votes: [fn() -> Step; 4] = [fails, fails, waits, || Step::reply("ship").after_delay(ms(100))];
+    let house = House::of(votes);
+    let start = Instant::now();
+    let report = house.reach(consensus().with_basis(Basis::Participants)).await;
+    assert_end(&report, TaskStatus::Failed, ErrorCode::ConsensusNotReached);
+    assert_eq!((start.elapsed(), summary(&report).succeeded), (ms(100), 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn participants_wait_for_capacity_whatever_the_task_says() {
+    let slow: fn() -> Step = || Step::reply("ship").after_delay(ms(10));
+    let house = House::of([slow]);
+    let busy = house.team.spawn(TaskRequest::new("x").preferring("a"));
+    settle().await;
+    let task = question().with_capacity(CapacityPolicy::Reject);
+    assert!(house.reach(ConsensusRequest::new(task)).await.is_success());
+    assert!(busy.await.unwrap().is_success());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_completed_consensus_is_recorded_as_any_task_is() {
     let house = House::answering(&["ship"]);
     let first = house.reach(consensus()).await;
@@ -257,7 +284,7 @@ async fn participants_get_the_task_and_know_what_for() {
     let house = House::built(registry([voter.clone(), voter.clone()]), |builder| builder);
     let task =
         question().with_json(&json!({"release": "1.4"})).with_metadata("team", "core").with_trace_id("t-1");
-    let report = house.reach(convoke_consensus::ConsensusRequest::new(task)).await;
+    let report = house.reach(ConsensusRequest::new(task)).await;
     assert!(report.is_success());
     for request in voter.requests() {
         assert_eq!((request.input.as_str(), &request.data), ("ship?", &Some(json!({"release": "1.4"}))));
