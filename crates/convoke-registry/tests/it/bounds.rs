@@ -3,9 +3,10 @@
 use std::fmt::Debug;
 
 use convoke_registry::{
-    AgentRegistry, AgentSnapshot, AnyExecutor, Availability, ExecutionContext, ExecutorCapabilities, Lease,
-    LeaseBatch, LeaseMark, LeaseRequest, Progress, Refusal, RegistryError, RunOptions, SlotUsage, Slots,
-    TaskDriver, TaskHandle, TeamError, Updates,
+    AgentRegistry, AgentSnapshot, Answers, AnyExecutor, Availability, CoordinatedContext, Coordination,
+    CoordinationError, CoordinationMoment, ExecutionContext, ExecutorCapabilities, Lease, LeaseBatch,
+    LeaseMark, LeaseRequest, Progress, Refusal, RegistryError, RunOptions, SlotUsage, Slots, TaskDriver,
+    TaskHandle, TeamError, Updates,
 };
 
 use crate::fixtures::registry;
@@ -19,6 +20,9 @@ fn values_may_be_shared() {
     is_shared::<AgentSnapshot>();
     is_shared::<AnyExecutor>();
     is_shared::<Availability>();
+    is_shared::<CoordinatedContext>();
+    is_shared::<CoordinationError>();
+    is_shared::<CoordinationMoment<'static>>();
     is_shared::<ExecutionContext>();
     is_shared::<ExecutorCapabilities>();
     is_shared::<Lease>();
@@ -35,6 +39,12 @@ fn values_may_be_shared() {
     is_shared::<TaskHandle>();
     is_shared::<TeamError>();
     is_shared::<Updates>();
+}
+
+#[test]
+fn values_with_a_future_or_a_stream_in_them_may_be_sent() {
+    is_sent(&Answers::new(futures_util::stream::empty()));
+    is_sent(&Coordination::new(|_| std::future::pending()));
 }
 
 #[tokio::test]

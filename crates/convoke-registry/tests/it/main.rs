@@ -11,6 +11,7 @@
 mod batch;
 mod blocking;
 mod bounds;
+mod coordination;
 mod executor;
 mod fixtures;
 mod handle;
