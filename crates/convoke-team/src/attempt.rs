@@ -54,11 +54,16 @@ impl Prepared {
     fn coordinate(&mut self, coordination: Coordination) -> Result<CoordinationBody, TaskError> {
         let (check, body, events) = coordination.into_parts();
         self.origin.coordinated = Some(Coordinated { events });
-        let refusal = self.defect().or_else(|| {
-            // What was cancelled before ends so, whatever else is wrong with it.
-            let is_cancelled = self.is_stopped() == Some(StopCause::Cancelled);
-            check.filter(|_| !is_cancelled).and_then(|check| passes(check).err())
-        });
+        // What was cancelled before ends so, whatever else is wrong with it.
+        let is_cancelled = self.is_stopped() == Some(StopCause::Cancelled);
+        let refusal = match (self.defect(), check) {
+            (None, Some(check)) if !is_cancelled => passes(check).err(),
+            (defect, unasked) => {
+                // The caller's code, as the body is.
+                drop_isolated(unasked);
+                defect
+            }
+        };
         match refusal {
             None => Ok(body),
             Some(error) => {

@@ -13,6 +13,7 @@ use tracing::{
 use convoke_core::{
     AgentId, Budget, ErrorCode, TaskError, TaskId, TaskReport, TaskRequest, TaskStatus, Timing,
 };
+use convoke_observability::drop_isolated;
 use convoke_registry::{
     CoordinationEvents, CoordinationMoment, LeaseRequest, RunOptions, TaskClaim, TeamError, WaitId,
 };
@@ -97,6 +98,8 @@ impl Drop for Prepared {
             self.subject.span.record("status", display(TaskStatus::Failed));
             self.tell(TeamEventKind::Failed, TaskStatus::Failed, Some(&error));
         }
+        // The caller's code, whose destructor may panic: the answer is not given yet.
+        drop_isolated(self.origin.coordinated.take());
         // As a rule the session of an unnamed run is over now; that of the task that asks is not.
         if self.lifetime == Lifetime::OfItsWork {
             self.shared.sessions.end_own_if_over(&self.subject.session);

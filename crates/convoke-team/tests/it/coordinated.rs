@@ -283,38 +283,6 @@ async fn a_panic_of_its_check_refuses_it_and_one_of_its_body_fails_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_error_of_its_body_keeps_its_code_and_text() {
-    let house = house();
-    let cases = [
-        (ErrorCode::ConsensusNotReached, TaskStatus::Failed),
-        (ErrorCode::BudgetExhausted, TaskStatus::Failed),
-        (ErrorCode::CapabilityNotFound, TaskStatus::Blocked),
-        (ErrorCode::Cancelled, TaskStatus::Cancelled),
-        (ErrorCode::TimedOut, TaskStatus::TimedOut),
-    ];
-    for (attempt, (code, status)) in (1..).zip(cases) {
-        let report = coordinate(&house, task("t"), move |_| async move { failed(code) }).await;
-        assert_end(&report, status, code);
-        assert_eq!((report.attempt, report.error.unwrap().message()), (attempt, "its own text"));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn its_outcomes_are_those_of_any_task() {
-    let house = house();
-    let report = coordinate(&house, task("t"), |_| async { Ok(TaskOutcome::blocked("secret")) }).await;
-    assert_end(&report, TaskStatus::Blocked, ErrorCode::AgentBlocked);
-    assert_eq!(report.error.unwrap().message(), "coordinated task cannot do it as things stand");
-    let report = coordinate(&house, task("t"), |_| async { Ok(TaskOutcome::cancelled()) }).await;
-    assert_end(&report, TaskStatus::Cancelled, ErrorCode::Cancelled);
-    let twice = || convoke_core::Artifact::text("file", "x").unwrap();
-    let output = TaskOutput::text("x").with_artifact(twice()).with_artifact(twice());
-    let report = coordinate(&house, task("t"), |_| async { Ok(TaskOutcome::completed(output)) }).await;
-    assert_end(&report, TaskStatus::Failed, ErrorCode::ContractViolation);
-    assert_eq!(house.team.session("s").unwrap().snapshot().messages().len(), 0);
-}
-
-#[tokio::test(start_paused = true)]
 async fn it_is_stopped_by_its_deadline_a_token_or_its_caller_and_takes_what_it_asked_for_with_it() {
     let obeys = ScriptedExecutor::answering(|_| Step::cancelled());
     let house = House::built(registry([(agent("a").with_max_concurrency(4), obeys.clone())]), |builder| {

@@ -13,6 +13,8 @@ mod bounds;
 mod commit;
 mod context;
 mod coordinated;
+mod coordinated_errors;
+mod coordinated_events;
 mod deadlines;
 mod detached;
 mod dispatch;
