@@ -152,6 +152,25 @@ async fn of_many() {
     check_all(|house| house.team.run_parallel(requests())).await;
 }
 
+/// Takes the answers of all, each as it comes.
+fn each(team: &TeamHandle) -> impl Future<Output = usize> + Send + use<> {
+    let mut answers = team.run_each(requests(), RunOptions::new());
+    async move {
+        let mut count = 0;
+        while let Some((_, answer)) = answers.next().await {
+            answer.unwrap();
+            count += 1;
+        }
+        count
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_each_of_many() {
+    check_all(|house| each(&house.team.handle())).await;
+    assert_eq!(each(&house().team.handle()).await, requests().len());
+}
+
 #[tokio::test(start_paused = true)]
 async fn of_a_handle_which_stops_nothing() {
     for request in requests() {
@@ -212,6 +231,11 @@ async fn of_a_nested_run() {
 #[tokio::test(start_paused = true)]
 async fn of_many_nested_ones() {
     check_nested(|team| team.run_parallel(requests())).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_each_of_many_nested_ones() {
+    check_nested(each).await;
 }
 
 #[tokio::test(start_paused = true)]

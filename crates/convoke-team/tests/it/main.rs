@@ -20,6 +20,7 @@ mod detached;
 mod dispatch;
 mod drain;
 mod drops;
+mod each;
 mod forfeit;
 mod handles;
 mod house;
