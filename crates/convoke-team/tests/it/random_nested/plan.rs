@@ -37,6 +37,8 @@ pub(super) struct Tree {
 pub(super) enum Way {
     OneByOne,
     Together,
+    /// Taking each answer as it comes.
+    Each,
     Spawned,
     Independent,
     /// Started and left alone.
@@ -47,6 +49,8 @@ pub(super) enum Way {
     /// Given up after so long: what was asked for is stopped.
     Dropped(u64),
     DroppedTogether(u64),
+    /// So many answers taken, and the rest given up after so long.
+    DroppedEach(usize, u64),
     /// Stopped after so long, where there are deadlines.
     Timed(u64),
     /// Not awaited any longer after so long, and not stopped.
@@ -101,6 +105,7 @@ fn way() -> impl Strategy<Value = Way> {
     prop_oneof![
         3 => Just(Way::OneByOne),
         3 => Just(Way::Together),
+        2 => Just(Way::Each),
         2 => Just(Way::Spawned),
         2 => Just(Way::Independent),
         1 => Just(Way::Left),
@@ -108,6 +113,7 @@ fn way() -> impl Strategy<Value = Way> {
         1 => Just(Way::Coordinated),
         2 => even(20).prop_map(Way::Dropped),
         1 => even(20).prop_map(Way::DroppedTogether),
+        2 => (0..3_usize, even(20)).prop_map(|(taken, millis)| Way::DroppedEach(taken, millis)),
         2 => (2..20_u64).prop_map(|half| Way::Timed(half * 2)),
         2 => even(20).prop_map(Way::AwaitedFor),
         2 => even(20).prop_map(Way::IndependentFor),

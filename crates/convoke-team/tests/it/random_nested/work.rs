@@ -164,6 +164,20 @@ impl World {
                 }
             }
             Way::Together => drop(self.awaits(me, asked, team.run_parallel(requests)).await),
+            Way::Each => {
+                let mut answers = team.run_each(requests, RunOptions::new());
+                let all = async { while answers.next().await.is_some() {} };
+                self.awaits(me, asked, all).await;
+            }
+            Way::DroppedEach(taken, millis) => {
+                let mut answers = team.run_each(requests, RunOptions::new());
+                let some = async {
+                    for _ in 0..taken {
+                        answers.next().await;
+                    }
+                };
+                let _ = timeout(ms(millis), self.awaits(me, asked, some)).await;
+            }
             Way::Spawned => {
                 let handles: Vec<_> = requests.into_iter().map(|request| team.spawn(request)).collect();
                 self.awaits(me, asked, join_all(handles)).await;
