@@ -42,13 +42,13 @@ fn available(request: &ConsensusRequest, team: &TeamHandle) -> Result<Vec<AgentI
     let able = found.len();
     let is_available =
         |agent: &convoke_registry::AgentSnapshot| agent.availability == Availability::Available;
-    let mut available: Vec<_> =
+    // By id, as they are found.
+    let available: Vec<_> =
         found.into_iter().filter(is_available).map(|agent| agent.descriptor.id().clone()).collect();
     if available.is_empty() {
         let text = format!("none of the {able} agents that could take part is available; wait for one");
         return Err(TaskError::new(ErrorCode::AgentUnavailable, text));
     }
-    available.sort();
     Ok(available)
 }
 

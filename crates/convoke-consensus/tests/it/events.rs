@@ -2,12 +2,12 @@
 
 use convoke_consensus::{ConsensusEvent, ConsensusObserver, ReachConsensus as _};
 use convoke_core::{ErrorCode, TaskStatus};
-use convoke_observability::ObserverError;
+use convoke_observability::{Event, EventSink, ObserverError, SinkError};
 use convoke_registry::TeamError;
 use convoke_team::{TeamRuntime, TelemetryFailures};
 use convoke_testkit::{FailingSink, ScriptedExecutor, Step, dropped_after};
 
-use crate::house::{Heard, House, consensus, ms, question, registry, settle};
+use crate::house::{Heard, House, consensus, ms, question, registry, settle, summary};
 
 #[tokio::test(start_paused = true)]
 async fn its_start_and_its_end_are_told_with_counts_and_codes() {
@@ -83,6 +83,30 @@ async fn where_failures_are_propagated_nothing_begins_that_was_not_told() {
     let answer = team.handle().reach_consensus(consensus()).await;
     let Err(TeamError::Telemetry { report }) = answer else { panic!("{answer:?}") };
     assert_eq!((report.status, report.text()), (TaskStatus::Completed, "ship"));
+}
+
+/// Fails at the end of each task of an agent.
+struct DeafToEnds;
+
+impl EventSink for DeafToEnds {
+    fn publish(&self, event: &Event) -> Result<(), SinkError> {
+        if (event.module, event.name) == ("team", "completed") {
+            return Err(SinkError::new("unwell"));
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_vote_that_was_cast_counts_although_its_end_could_not_be_told() {
+    let voter = ScriptedExecutor::answering(|_| Step::reply("ship"));
+    let team = TeamRuntime::builder(registry([voter.clone(), voter]))
+        .event_sink(DeafToEnds)
+        .telemetry_failures(TelemetryFailures::Propagate)
+        .build()
+        .unwrap();
+    let report = team.handle().reach_consensus(consensus()).await.unwrap();
+    assert_eq!((report.text(), summary(&report).succeeded), ("ship", 2));
 }
 
 #[tokio::test(start_paused = true)]
