@@ -1,6 +1,7 @@
 //! The benchmarks: each file has the work of one, and beside it the floor.
 
 mod acquire;
+mod consensus;
 mod dispatch;
 mod events;
 mod fanout;
@@ -13,13 +14,14 @@ use crate::benchmark::Case;
 
 /// Every case, in the order in which they are measured.
 pub(crate) fn cases() -> Vec<Case> {
-    let groups: [&[Case]; 7] = [
+    let groups: [&[Case]; 8] = [
         &dispatch::CASES,
         &fanout::CASES,
         &sleepers::CASES,
         &nested::CASES,
         &acquire::CASES,
         &session::CASES,
+        &consensus::CASES,
         &events::CASES,
     ];
     groups.concat()

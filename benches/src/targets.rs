@@ -65,7 +65,7 @@ const fn target(benchmark: &'static str, figure: Figure, at_most: f64) -> Target
 const LINEAR: f64 = 1.05;
 
 /// Every target. They hold on the current thread and on two workers, at each size.
-pub(crate) const TARGETS: [Target; 18] = [
+pub(crate) const TARGETS: [Target; 21] = [
     // Users wait for models. Two tasks, two channels and a commit come to a few times one bare task; more is waste.
     target("dispatch", Figure::Ratio, 5.0),
     // Two ids, a session with its record, a report, two tasks and two channels are some twenty; twice that is enough.
@@ -95,6 +95,11 @@ pub(crate) const TARGETS: [Target; 18] = [
     target("session", Figure::Exponent, LINEAR),
     target("session", Figure::AllocationExponent, LINEAR),
     target("session", Figure::PeakExponent, LINEAR),
+    // Its floor is `fanout`: what is added for each participant is a ballot, a line in the summary and a shared session, and
+    // what is added once, the task that the consensus is, has to fit in as well where five take part.
+    target("consensus", Figure::Ratio, 1.5),
+    target("consensus", Figure::Exponent, LINEAR),
+    target("consensus", Figure::AllocationExponent, LINEAR),
     // Whoever cares about the cost puts a thread in between. What a sink does itself is reported and has no target.
     Target { variant: Some("async"), ..target("events", Figure::Ratio, 1.3) },
 ];

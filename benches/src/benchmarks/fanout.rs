@@ -23,13 +23,16 @@ pub(super) const CASES: [Case; 1] = [Case {
     sizes: &[10_000, 100_000],
     small: &[200, 2_000],
     floor: Side::new(|units| Box::pin(async move { Ok::<Prepared, _>(Box::pin(floor(units))) })),
-    work: Side::new(|units| {
-        Box::pin(async move {
-            let team = idle()?.build()?;
-            Ok::<Prepared, _>(Box::pin(work(team, units)))
-        })
-    }),
+    work: WORK,
 }];
+
+/// Also what `consensus` is compared with.
+pub(super) const WORK: Side = Side::new(|units| {
+    Box::pin(async move {
+        let team = idle()?.build()?;
+        Ok::<Prepared, _>(Box::pin(work(team, units)))
+    })
+});
 
 async fn floor(units: usize) -> Result<Leftover> {
     let slots = Arc::new(Semaphore::new(LIMIT));

@@ -1,4 +1,4 @@
-//! The team that the benchmarks work with: one agent with room for everybody.
+//! The teams that the benchmarks work with: one agent with room for everybody, or many with one place each.
 
 use std::time::Duration;
 
@@ -12,7 +12,20 @@ pub(super) const LIMIT: usize = 64;
 
 /// A runtime whose one agent does nothing.
 pub(super) fn idle() -> Result<TeamRuntimeBuilder> {
-    around(FunctionExecutor::new(|_request, _ctx| async { Ok(TaskOutput::default()) }))
+    around(do_nothing())
+}
+
+/// A runtime with so many agents that do nothing.
+pub(super) fn idle_agents(agents: usize) -> Result<TeamRuntimeBuilder> {
+    let registry = AgentRegistry::new();
+    for agent in 0..agents {
+        registry.add(AgentDescriptor::new(format!("agent-{agent}")).with_skill("skill"), do_nothing())?;
+    }
+    Ok(TeamRuntime::builder(registry).max_parallel_tasks(LIMIT))
+}
+
+fn do_nothing() -> impl AgentExecutor {
+    FunctionExecutor::new(|_request, _ctx| async { Ok(TaskOutput::default()) })
 }
 
 /// A runtime whose one agent sleeps.
