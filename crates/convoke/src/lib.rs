@@ -105,6 +105,9 @@ mod documents {
     mod a_first_team {}
     #[doc = include_str!("../../../docs/guides/capacity-and-nested-work.md")]
     mod capacity_and_nested_work {}
+    #[cfg(feature = "consensus")]
+    #[doc = include_str!("../../../docs/guides/deciding-together.md")]
+    mod deciding_together {}
     #[cfg(all(unix, feature = "process"))]
     #[doc = include_str!("../../../docs/guides/deadlines-and-detached-work.md")]
     mod deadlines_and_detached_work {}
