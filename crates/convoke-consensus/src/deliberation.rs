@@ -136,8 +136,6 @@ impl Deliberation {
             request.preferred_agent = Some(agent.clone());
             request.capacity = CapacityPolicy::Wait;
             request
-                .with_metadata("consensus", self.ctx.task().as_str())
-                .with_metadata("round", self.ctx.attempt())
         };
         self.participants.iter().map(asked).collect()
     }
