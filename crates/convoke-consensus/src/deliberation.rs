@@ -15,7 +15,7 @@ use crate::{
     collection::Collection,
     guard::{guarded, guarded_future},
     results::tally_verdict,
-    summary::KEY,
+    summary::{KEY, Told},
 };
 
 /// Why nobody listens any more.
@@ -34,6 +34,8 @@ pub(crate) struct Deliberation {
     ctx: CoordinatedContext,
     request: ConsensusRequest,
     participants: Vec<(AgentId, TaskId)>,
+    /// Where the caller finds the summary, without reading it from the report.
+    told: Told,
     /// When the participants are stopped: a little before the consensus itself, so that it can still hear of them.
     cut: Option<Instant>,
 }
@@ -43,6 +45,7 @@ impl Deliberation {
         ctx: CoordinatedContext,
         request: ConsensusRequest,
         participants: &[AgentId],
+        told: Told,
     ) -> Result<Self, CoordinationError> {
         let round = ctx.attempt().to_string();
         let task = |agent: &AgentId| {
@@ -55,42 +58,55 @@ impl Deliberation {
             deadline.checked_sub(ctx.grace().min(deadline.saturating_duration_since(now) / 8))
         };
         let cut = ctx.scope().deadline().and_then(before);
-        Ok(Self { ctx, request, participants, cut })
+        Ok(Self { ctx, request, participants, told, cut })
     }
 
     /// Runs the round to its verdict, or to why there is none.
     pub(crate) async fn run(self) -> Result<TaskOutcome, CoordinationError> {
+        let told = Arc::clone(&self.told);
+        let (verdict, summary) = self.round().await?;
+        let outcome = match verdict {
+            Ok(output) => Ok(TaskOutcome::completed(with_summary(output, &summary))),
+            Err(error) => {
+                let output = with_summary(TaskOutput::default(), &summary);
+                Err(CoordinationError::new(error).with_output(output))
+            }
+        };
+        *told.lock() = Some(summary);
+        outcome
+    }
+
+    async fn round(self) -> Result<(Result<TaskOutput, TaskError>, ConsensusSummary), TaskError> {
         let counting = guarded(|| self.request.resolver.counting())?;
         let participants = self.participants.iter().cloned();
         let mut collected =
             Collection::new(self.ctx.attempt(), self.request.rules(), participants, counting)?;
-        let end = match self.collect(&mut collected).await {
-            Ok(end) => end,
-            Err(error) => return Err(failed(error, &self.summary(&collected))),
+        let end = self.collect(&mut collected).await;
+        let mut summary = collected.summary(&self.ctx.session().snapshot());
+        let verdict = match (end, collected.tally()) {
+            (Err(error), _) => Err(error),
+            (Ok(_), Some(tally)) if tally.decision() == Decision::Reached => Ok(tally_verdict(tally)),
+            (Ok(End::Stopped), _) => Err(stopped()),
+            (Ok(_), _) if collected.is_cut_off() => Err(timed_out(&summary)),
+            (Ok(_), _) if collected.is_too_small() => {
+                Ok(Verdict::not_reached("too few participants succeeded"))
+            }
+            (Ok(_), Some(_)) => Ok(Verdict::not_reached(no_votes(&summary))),
+            (Ok(_), None) => self.resolve(collected, &summary).await,
         };
-        let summary = self.summary(&collected);
-        if let Some(tally) = collected.tally().filter(|tally| tally.decision() == Decision::Reached) {
-            return Ok(reached(tally_verdict(tally), summary));
-        }
-        if end == End::Stopped {
-            // The runtime knows why, and says that.
-            return Err(failed(TaskError::new(ErrorCode::Cancelled, "consensus was stopped"), &summary));
-        }
-        if collected.is_cut_off() {
-            let text = format!("deadline passed before there was a verdict; allow more time: {summary}");
-            return Err(failed(TaskError::new(ErrorCode::TimedOut, text), &summary));
-        }
-        if collected.is_too_small() {
-            return Err(not_reached("too few participants succeeded", &summary));
-        }
-        if collected.tally().is_some() {
-            return Err(not_reached(no_votes(&summary), &summary));
-        }
-        self.resolve(collected, summary).await
-    }
-
-    fn summary(&self, collected: &Collection) -> ConsensusSummary {
-        collected.summary(&self.ctx.session().snapshot())
+        let output = verdict.and_then(|Verdict { output, voters, notes }| {
+            let matching = voters.len();
+            summary.voters = voters;
+            summary.notes = notes;
+            match output {
+                Ok(output) => Ok(output.with_metadata("matching_votes", matching)),
+                Err(reason) => {
+                    let text = format!("consensus was not reached, {reason}: {summary}");
+                    Err(TaskError::new(ErrorCode::ConsensusNotReached, text))
+                }
+            }
+        });
+        Ok((output, summary))
     }
 
     /// Asks, and listens until it can be decided. What has not answered by then is stopped as this returns.
@@ -158,12 +174,8 @@ impl Deliberation {
     }
 
     /// Lets the resolver decide, until the consensus is to stop.
-    async fn resolve(
-        self,
-        collected: Collection,
-        mut summary: ConsensusSummary,
-    ) -> Result<TaskOutcome, CoordinationError> {
-        let Self { ctx, request, .. } = self;
+    async fn resolve(self, collected: Collection, summary: &ConsensusSummary) -> Result<Verdict, TaskError> {
+        let Self { ctx, request, cut, .. } = self;
         let resolver_ctx = ResolverContext::new(
             Arc::new(request.task),
             ctx.task().clone(),
@@ -172,41 +184,29 @@ impl Deliberation {
             ctx.team().clone(),
             ctx.scope().clone(),
         );
+        let stop = ctx.scope().cancellation();
         let verdict = tokio::select! {
             biased;
-            verdict = guarded_future(request.resolver.resolve(collected.into_results(), resolver_ctx)) => verdict,
-            () = ctx.scope().cancellation().cancelled() => Err(TaskError::new(ErrorCode::Cancelled, "consensus was stopped")),
+            verdict = guarded_future(request.resolver.resolve(collected.into_results(), resolver_ctx)) => verdict?,
+            () = stop.cancelled() => return Err(stopped()),
         };
-        match verdict.and_then(|verdict| verdict.map_err(|error| resolver_error(&error))) {
-            Err(error) => Err(failed(error, &summary)),
-            Ok(Verdict { output: Err(reason), voters, notes }) => {
-                summary.notes = notes;
-                summary.voters = voters;
-                Err(not_reached(&reason, &summary))
-            }
-            Ok(verdict) => Ok(reached(verdict, summary)),
-        }
+        // What it asks for is stopped with the participants, and its error may be no more than that.
+        verdict.map_err(|error| match cut {
+            _ if stop.is_cancelled() => stopped(),
+            Some(cut) if cut <= Instant::now() => timed_out(summary),
+            _ => resolver_error(&error),
+        })
     }
 }
 
-/// The outcome of a consensus that has a verdict.
-fn reached(verdict: Verdict, mut summary: ConsensusSummary) -> TaskOutcome {
-    let Verdict { output, voters, notes } = verdict;
-    let matching = voters.len();
-    summary.voters = voters;
-    summary.notes = notes;
-    let output = output.unwrap_or_default().with_metadata("matching_votes", matching);
-    TaskOutcome::completed(with_summary(output, &summary))
+/// The runtime knows why, and says that.
+fn stopped() -> TaskError {
+    TaskError::new(ErrorCode::Cancelled, "consensus was stopped")
 }
 
-fn not_reached(reason: &str, summary: &ConsensusSummary) -> CoordinationError {
-    let text = format!("consensus was not reached, {reason}: {summary}");
-    failed(TaskError::new(ErrorCode::ConsensusNotReached, text), summary)
-}
-
-/// An error that keeps what there is in the report.
-fn failed(error: TaskError, summary: &ConsensusSummary) -> CoordinationError {
-    CoordinationError::new(error).with_output(with_summary(TaskOutput::default(), summary))
+fn timed_out(summary: &ConsensusSummary) -> TaskError {
+    let text = format!("deadline passed before there was a verdict; allow more time: {summary}");
+    TaskError::new(ErrorCode::TimedOut, text)
 }
 
 fn with_summary(output: TaskOutput, summary: &ConsensusSummary) -> TaskOutput {

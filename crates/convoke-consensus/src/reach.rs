@@ -12,6 +12,7 @@ use crate::{
     deliberation::Deliberation,
     eligible::eligible,
     event::{Eligible, Events},
+    summary::Told,
 };
 
 /// Asks the participants of `request`, and answers with their verdict, or with why there is none.
@@ -57,12 +58,14 @@ pub fn reach_consensus_with(
         let _ = found.set(participants);
         Ok::<_, TaskError>(())
     };
+    let told = Told::default();
+    let heard = Arc::clone(&told);
     let coordination = Coordination::new(move |ctx| async move {
         let participants = asked.get().map_or(&[][..], Vec::as_slice);
-        Deliberation::new(ctx, request, participants)?.run().await
+        Deliberation::new(ctx, request, participants, told)?.run().await
     });
     team.coordinate(task, options, coordination.with_check(check).with_events(events))
-        .map(|answer| answer.map(ConsensusReport::of))
+        .map(move |answer| Ok(ConsensusReport::with_summary(answer?, heard.lock().take())))
 }
 
 /// Consensus as a method of a team's handle. Nobody else implements it.

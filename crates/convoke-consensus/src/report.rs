@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use convoke_core::{ErrorCode, NotCompleted, TaskOutput, TaskReport};
+use convoke_core::{ErrorCode, NotCompleted, TaskError, TaskOutput, TaskReport, TaskStatus};
 
 use crate::ConsensusSummary;
 
@@ -24,9 +24,27 @@ impl ConsensusReport {
         Self { report, summary }
     }
 
+    /// The report of a task, and a summary that is at hand.
+    pub(crate) fn with_summary(report: TaskReport, summary: Option<ConsensusSummary>) -> Self {
+        match summary {
+            Some(summary) => Self { report, summary: Some(summary) },
+            None => Self::of(report),
+        }
+    }
+
     /// Whether there is a verdict.
     pub fn is_success(&self) -> bool {
         self.report.is_success()
+    }
+
+    /// How its task ended.
+    pub fn status(&self) -> TaskStatus {
+        self.report.status
+    }
+
+    /// Why there is no verdict.
+    pub fn error(&self) -> Option<&TaskError> {
+        self.report.error.as_ref()
     }
 
     /// Why there is none, for a machine.

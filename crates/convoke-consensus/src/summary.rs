@@ -1,13 +1,17 @@
 //! What a verdict rests on, or why there is none: as fields, and in one line.
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use convoke_core::{AgentId, ErrorCode, Metadata, TaskReport, TaskStatus};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The field of the output's metadata that has the summary.
 pub(crate) const KEY: &str = "consensus";
+
+/// Where a round leaves its summary for the caller.
+pub(crate) type Told = Arc<Mutex<Option<ConsensusSummary>>>;
 
 /// How many names a line lists of each kind.
 const NAMED: usize = 5;
@@ -30,7 +34,8 @@ pub struct ConsensusSummary {
     pub succeeded: usize,
     /// How many had to complete.
     pub minimum_successful_agents: usize,
-    /// The votes that an answer needed, in weight; `None` where nothing is counted.
+    /// The votes that an answer needed, in weight, whatever those that are not in would have said; `None` where nothing is
+    /// counted.
     pub required: Option<u64>,
     /// Each answer with its votes, the weightiest first; empty where nothing is counted.
     pub votes: Vec<VoteCount>,
@@ -112,7 +117,7 @@ impl fmt::Display for ConsensusSummary {
             write!(f, "; {} must succeed", self.minimum_successful_agents)?;
         }
         let Some(required) = self.required else { return Ok(()) };
-        write!(f, "; {required} votes required; votes ")?;
+        write!(f, "; {required} {} required; votes ", if required == 1 { "vote" } else { "votes" })?;
         if self.votes.is_empty() {
             return f.write_str("none");
         }

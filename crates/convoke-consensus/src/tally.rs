@@ -279,13 +279,14 @@ impl Tally {
         self.succeeded
     }
 
-    /// What an answer needs as things stand, in weight. A majority of the successful participants is one of those that
-    /// succeeded so far.
+    /// The weight that decides, whatever is still to come. A majority of the successful participants is one of those that
+    /// succeeded so far and of all that may still succeed.
     pub fn required(&self) -> u64 {
-        match (self.rules.agreement, self.rules.basis) {
-            (Agreement::AtLeast(least), _) => least,
-            (Agreement::StrictMajority, Basis::Successful) => self.succeeded_weight / 2 + 1,
-            (Agreement::StrictMajority, Basis::Participants) => self.eligible_weight / 2 + 1,
-        }
+        let basis = match (self.rules.agreement, self.rules.basis) {
+            (Agreement::AtLeast(least), _) => return least,
+            (Agreement::StrictMajority, Basis::Successful) => self.succeeded_weight + self.pending_weight,
+            (Agreement::StrictMajority, Basis::Participants) => self.eligible_weight,
+        };
+        basis / 2 + 1
     }
 }

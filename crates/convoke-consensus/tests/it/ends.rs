@@ -55,7 +55,7 @@ async fn what_is_not_certain_at_the_deadline_has_timed_out() {
     assert_eq!(
         report.report.error.as_ref().unwrap().message(),
         "deadline passed before there was a verdict; allow more time: 5 eligible, 5 asked, 1 succeeded, 0 failed, 4 \
-         signalled (`b`, `c`, `d`, `e`); 1 votes required; votes 1 (`a`)"
+         signalled (`b`, `c`, `d`, `e`); 3 votes required; votes 1 (`a`)"
     );
     assert!(!report.report.detached);
     assert_eq!(house.told(), ["started", "timed_out"]);

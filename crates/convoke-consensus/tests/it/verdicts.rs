@@ -1,5 +1,9 @@
 //! Rounds that end by themselves: what they agree on, and what they leave in the session.
 
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::json;
 use tokio::time::Instant;
 
 use convoke_consensus::{
@@ -8,10 +12,9 @@ use convoke_consensus::{
 use convoke_core::{
     Artifact, CapacityPolicy, ErrorCode, ExecutorError, TaskId, TaskOutput, TaskRequest, TaskStatus,
 };
-use convoke_registry::RunOptions;
+use convoke_registry::{ExecutionContext, FunctionExecutor, RunOptions};
 use convoke_session::{Author, IfCompleted};
 use convoke_testkit::{ScriptedExecutor, Step};
-use serde_json::json;
 
 use crate::house::{
     House, agent, assert_end, consensus, ms, question, registry, settle, summary, with_artifact,
@@ -100,7 +103,7 @@ async fn one_success_of_five_is_enough_or_not_by_the_basis() {
     assert_eq!(
         summary(&report).to_string(),
         "5 eligible, 5 asked, 1 succeeded, 4 failed (`b` execution_failed, `c` execution_failed, `d` execution_failed, `e` \
-         execution_failed); 1 votes required; votes 1 (`a`)"
+         execution_failed); 1 vote required; votes 1 (`a`)"
     );
     let request = consensus().with_basis(Basis::Participants);
     let report = house.reach_with(request, RunOptions::new().with_if_completed(IfCompleted::Again)).await;
@@ -280,18 +283,24 @@ async fn a_completed_consensus_is_recorded_as_any_task_is() {
 
 #[tokio::test(start_paused = true)]
 async fn participants_get_the_task_and_know_what_for() {
-    let voter = ScriptedExecutor::answering(|_| Step::reply("ship"));
-    let house = House::built(registry([voter.clone(), voter.clone()]), |builder| builder);
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let voter = || {
+        let asked = Arc::clone(&asked);
+        FunctionExecutor::new(move |request: TaskRequest, ctx: ExecutionContext| {
+            let consensus = ctx.scope().lineage().nth(1).cloned().unwrap();
+            asked.lock().push((request, consensus.task, consensus.attempt));
+            async { Ok("ship") }
+        })
+    };
+    let house = House::built(registry([voter(), voter()]), |builder| builder);
     let task =
         question().with_json(&json!({"release": "1.4"})).with_metadata("team", "core").with_trace_id("t-1");
     let report = house.reach(ConsensusRequest::new(task)).await;
     assert!(report.is_success());
-    for request in voter.requests() {
+    assert_eq!(asked.lock().len(), 2);
+    for (request, consensus, round) in asked.lock().iter() {
         assert_eq!((request.input.as_str(), &request.data), ("ship?", &Some(json!({"release": "1.4"}))));
-        assert_eq!(
-            (&request.metadata["team"], &request.metadata["consensus"], &request.metadata["round"]),
-            (&json!("core"), &json!("c"), &json!(1))
-        );
+        assert_eq!((&request.metadata["team"], consensus.as_str(), *round), (&json!("core"), "c", 1));
     }
     let traces: Vec<_> = house.sink.events().iter().filter_map(|event| event.trace_id.clone()).collect();
     assert_eq!(traces.len(), house.sink.events().len(), "the trace is in each event");
