@@ -6,8 +6,12 @@
 mod agent_executor;
 #[cfg(feature = "observability")]
 mod event_sink;
+#[cfg(feature = "consensus")]
+mod resolver;
 
 #[cfg(feature = "registry")]
 pub use agent_executor::agent_executor;
 #[cfg(feature = "observability")]
 pub use event_sink::{Published, event_sink};
+#[cfg(feature = "consensus")]
+pub use resolver::resolver;

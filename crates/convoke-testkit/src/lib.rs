@@ -36,17 +36,18 @@
 //! | `step`, `scripted` | an executor that follows a script |
 //! | `trial` | one call of an executor, without a runtime |
 //! | `recording_observer`, `failing_observer`, `failing_sink` | who listens to a team |
-//! | [`conformance`] | suites for implementors of sinks and executors |
+//! | [`conformance`] | suites for implementors of sinks, executors and resolvers |
 //!
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `observability` | by `team` | `FailingSink`, `conformance::event_sink` |
 //! | `registry` | by `team` | `ScriptedExecutor`, `Step`, `Trial`, `conformance::agent_executor` |
 //! | `team` | yes | `RecordingObserver`, `FailingObserver`, and the two above |
+//! | `consensus` | no | `conformance::resolver` |
 //!
 //! `Gate` and `dropped_after` are always there.
 
-#[cfg(any(feature = "observability", feature = "registry"))]
+#[cfg(any(feature = "consensus", feature = "observability", feature = "registry"))]
 pub mod conformance;
 mod dropped_after;
 #[cfg(feature = "team")]

@@ -14,6 +14,7 @@ mod events;
 mod house;
 mod nested;
 mod refused;
+mod resolvers;
 mod secrecy;
 mod stragglers;
 mod verdicts;

@@ -4,3 +4,5 @@
 mod agent_executor;
 #[cfg(feature = "observability")]
 mod event_sink;
+#[cfg(feature = "consensus")]
+mod resolver;

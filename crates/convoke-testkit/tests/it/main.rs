@@ -6,7 +6,7 @@
     reason = "the helpers of tests are tests too, which clippy sees only in `#[test]` functions"
 )]
 
-#[cfg(any(feature = "observability", feature = "registry"))]
+#[cfg(any(feature = "consensus", feature = "observability", feature = "registry"))]
 mod conformance;
 mod gate;
 #[cfg(feature = "registry")]
