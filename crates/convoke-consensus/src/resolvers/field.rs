@@ -1,7 +1,8 @@
 //! A place in the JSON of an output.
 
-use convoke_core::TaskOutput;
 use serde_json::Value;
+
+use convoke_core::TaskOutput;
 
 use crate::Answer;
 
@@ -16,10 +17,11 @@ impl Field {
 
     /// What stands there: in the data, or in the text read as JSON where there is no data.
     pub(super) fn read(&self, output: &TaskOutput) -> Option<Value> {
-        match &output.data {
-            Some(data) => data.pointer(&self.0).cloned(),
-            None => serde_json::from_str::<Value>(&output.text).ok()?.pointer(&self.0).cloned(),
+        if let Some(data) = &output.data {
+            return data.pointer(&self.0).cloned();
         }
+        let mut value: Value = serde_json::from_str(&output.text).ok()?;
+        value.pointer_mut(&self.0).map(Value::take)
     }
 
     /// The same as an answer.
@@ -29,12 +31,16 @@ impl Field {
 
     /// What is wrong with the pointer.
     pub(super) fn check(&self) -> Result<(), String> {
-        if self.0.is_empty() || self.0.starts_with('/') {
-            return Ok(());
+        let pointer = &self.0;
+        if !(pointer.is_empty() || pointer.starts_with('/')) {
+            let text = "does not start with `/`; write";
+            return Err(format!("JSON pointer `{pointer}` {text} `/{pointer}`, or nothing for the whole"));
         }
-        Err(format!(
-            "JSON pointer `{0}` does not start with `/`; write `/{0}`, or nothing for the whole",
-            self.0
-        ))
+        // `serde_json` takes such a `~` as it stands, and would look for a field that nobody meant.
+        if !pointer.split('~').skip(1).all(|rest| rest.starts_with(['0', '1'])) {
+            let text = "has a `~` that says nothing; write `~0` for `~` and `~1` for `/` in a name";
+            return Err(format!("JSON pointer `{pointer}` {text}"));
+        }
+        Ok(())
     }
 }

@@ -12,6 +12,7 @@ use crate::{Counting, Resolver, ResolverContext, Results, Verdict};
 /// For answers with a reason beside the vote: `{"verdict": "ship", "because": ".."}` at `/verdict`. The field is looked for in
 /// the output's data, or in its text read as JSON where there is no data. The verdict is the value that was agreed on, as
 /// data and as text. A tie is not reached; an output without the field is a spoilt ballot: a success that votes for nothing.
+/// A field that is `null` is a vote for `null`.
 #[derive(Clone, Debug)]
 pub struct JsonField(Field);
 

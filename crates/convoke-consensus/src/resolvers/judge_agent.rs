@@ -1,10 +1,15 @@
 //! One more agent decides.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, time::Duration};
 
-use convoke_core::{AgentId, ExecutorError, IdError, TaskId, TaskOutput, TaskRequest, derived_id};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use tokio::time::sleep_until;
+
+use convoke_core::{
+    AgentId, ExecutorError, IdError, TaskId, TaskOutput, TaskRequest, TaskStatus, derived_id,
+};
+use convoke_registry::TeamError;
 
 use crate::{Answer, Resolver, ResolverContext, Results, Verdict};
 
@@ -12,17 +17,21 @@ use crate::{Answer, Resolver, ResolverContext, Results, Verdict};
 const INSTRUCTIONS: &str = "Choose the best answer to the task. Reply with JSON alone: {\"choice\": 2} for the answer \
                             with number 2, {\"choice\": null} where none is good enough.";
 
+/// How long after a deadline whoever keeps it has surely acted.
+const A_MOMENT: Duration = Duration::from_secs(1);
+
 /// Lets one more agent choose among the answers; decides when all are in.
 ///
 /// For open answers that no count can compare. The judge gets a task of its own, `<consensus>/<round>/judge/<agent>`: as
 /// input the [instructions](Self::instructed), as data `{"task": {"input", "data"}, "answers": [{"number", "text", "data"}, ..]}`.
 /// It is told no names, and the answers stand in an order that is shuffled by a seed, so that neither who answered nor who
 /// was asked first sways it. It cannot be kept from reading the session, where the answers have authors; nor should it be one of
-/// the participants.
+/// the participants. All answers together must fit into one message of the session.
 ///
 /// It answers `{"choice": 2}`, or the number alone; the verdict is that answer as it was given, with all that answered the same
-/// as its voters: a judge chooses, and does not rewrite. `{"choice": null}` is not reached. Any other answer, and a judge that
-/// does not complete, fails the consensus with `execution_failed`. There are no ties.
+/// as its voters: a judge chooses, and does not rewrite. `{"choice": null}` is not reached, nor is it where nobody answered,
+/// which the judge is not asked about. Any other answer, and a judge that does not complete, fails the consensus with
+/// `execution_failed`; where it is the deadline that stops the judge, the consensus is `timed_out`. There are no ties.
 ///
 /// `notes.seed` of the summary names the seed, and `notes.order` who stood where: by the SHA-256 of the seed followed by
 /// the agent's id. Unless [set](Self::with_seed) the seed is made from consensus and round.
@@ -80,15 +89,27 @@ impl Resolver for JudgeAgent {
         let seed = self.seed.clone().unwrap_or_else(|| derived_id([ctx.consensus().as_str(), &round]));
         let mut answers: Vec<_> =
             results.successes().map(|(agent, output)| (agent, Answer::of(output))).collect();
+        if answers.is_empty() {
+            return Ok(Verdict::not_reached("nobody answered"));
+        }
         answers.sort_by_cached_key(|(agent, _)| place(&seed, agent));
         let shown = (1..).zip(&answers).map(|(number, (_, answer))| {
             json!({ "number": number, "text": answer.as_text(), "data": answer.data() })
         });
         let request = self.request(&judge, &ctx, &shown.collect::<Vec<_>>())?;
-        let chosen =
-            ctx.team().run(request).await.map_err(|error| {
-                ExecutorError::from(error).with_public(format!("judge `{judge}` was lost"))
-            })?;
+        let chosen = match ctx.team().run(request).await {
+            Ok(report) => report,
+            // What failed is what watches the judge.
+            Err(TeamError::Telemetry { report }) => *report,
+            Err(error) => {
+                return Err(ExecutorError::from(error).with_public(format!("judge `{judge}` was lost")));
+            }
+        };
+        if let (TaskStatus::TimedOut, Some(deadline)) = (chosen.status, ctx.scope().deadline()) {
+            // Nested work is stopped a little before who asked for it. It was the consensus that ran out of time, and so it is
+            // to end, not with a failure of the judge: at its deadline this is dropped.
+            sleep_until(deadline + A_MOMENT).await;
+        }
         let output = chosen.output.as_ref().filter(|_| chosen.is_success()).ok_or_else(|| {
             let code = chosen.code().map_or(chosen.status.to_string(), |code| code.to_string());
             let detail = chosen.error.as_ref().map_or_else(String::new, ToString::to_string);
@@ -140,6 +161,7 @@ fn choice(output: &TaskOutput) -> Option<Choice> {
     let choice = said.get("choice").unwrap_or(&said);
     match choice {
         Value::Null if said.is_object() => Some(Choice::None),
-        other => other.as_u64().map(Choice::Number),
+        // As an answer `2.0` is `2`.
+        other => Answer::value(other.clone()).data()?.as_u64().map(Choice::Number),
     }
 }

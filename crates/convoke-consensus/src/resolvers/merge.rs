@@ -9,8 +9,8 @@ use crate::{Resolver, ResolverContext, Results, Verdict};
 /// Makes one output of all, by a function; decides when all are in.
 ///
 /// For answers that add up and cannot contradict each other: findings, sources, parts of a text. There are no ties, and
-/// the verdict rests on all that succeeded. The function must not block; its error fails the consensus with
-/// `execution_failed`, and so does its panic.
+/// the verdict rests on all that succeeded. Where nobody did there is nothing to merge, and the function is not called. It must
+/// not block; its error fails the consensus with `execution_failed`, and so does its panic.
 ///
 /// ```
 /// use convoke_consensus::Merge;
@@ -37,7 +37,10 @@ where
     F: Fn(&Results) -> Result<TaskOutput, ExecutorError> + Send + Sync + 'static,
 {
     async fn resolve(&self, results: Results, _ctx: ResolverContext) -> Result<Verdict, ExecutorError> {
-        let voters = results.successes().map(|(agent, _)| agent.clone());
+        let voters: Vec<_> = results.successes().map(|(agent, _)| agent.clone()).collect();
+        if voters.is_empty() {
+            return Ok(Verdict::not_reached("nobody answered"));
+        }
         Ok(Verdict::agreed((self.0)(&results)?).by(voters))
     }
 }

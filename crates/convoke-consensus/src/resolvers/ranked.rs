@@ -1,12 +1,23 @@
 //! Rankings, by Borda's count.
 
-use std::{borrow::Cow, cmp::Reverse, collections::HashMap};
+use std::{
+    borrow::Cow,
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
 
-use convoke_core::{AgentId, ExecutorError};
 use serde_json::{Value, json};
+
+use convoke_core::{AgentId, ExecutorError, TaskOutput};
 
 use super::field::Field;
 use crate::{Answer, Resolver, ResolverContext, Results, Verdict};
+
+/// How many candidates the notes list at most: they are committed with the verdict, and who ranks may rank many.
+const LISTED: usize = 100;
+
+/// How many bytes of candidates the notes list at most.
+const LISTED_BYTES: usize = 64 * 1024;
 
 /// Finds the candidate that the rankings of all agree on best, by Borda's count; decides when all are in.
 ///
@@ -15,9 +26,15 @@ use crate::{Answer, Resolver, ResolverContext, Results, Verdict};
 /// "Mémoire sur les élections au scrutin", 1784). Candidates that a ranking leaves out share the points that are left
 /// equally, so that each ranking gives as many points in all.
 ///
-/// The candidate with the most points wins, whether or not anybody ranks it first; `notes.points` of the summary has the
-/// points of each. Two that share the most are a tie, which is not reached. An output that is no ranking, or ranks a candidate
-/// twice, is a spoilt ballot and gives no points. The verdict rests on those that rank the winner first.
+/// The candidate with the most points wins, whether or not anybody ranks it first. Two that share the most are a tie, which
+/// is not reached. An output that is no ranking, is empty, or ranks a candidate twice, is a spoilt ballot and gives no points.
+/// The verdict rests on those that rank the winner first: on nobody where it is everybody's second.
+///
+/// In the summary, `notes.points` has the points of the first hundred candidates, of fewer where they take more than 64 KiB,
+/// `notes.candidates` says how many there are, and `notes.spoilt` whose ballots are spoilt.
+///
+/// Who ranks candidates that the others do not know changes how far apart all others are, as in any count of points: name
+/// the candidates in the task.
 #[derive(Clone, Debug, Default)]
 pub struct Ranked(Field);
 
@@ -34,10 +51,10 @@ impl Ranked {
     }
 
     /// The ranking in an output; none where it is spoilt.
-    fn ranking(&self, output: &convoke_core::TaskOutput) -> Option<Vec<Answer>> {
+    fn ranking(&self, output: &TaskOutput) -> Option<Vec<Answer>> {
         let Value::Array(candidates) = self.0.read(output)? else { return None };
         let ranking: Vec<_> = candidates.into_iter().map(Answer::value).collect();
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         (!ranking.is_empty() && ranking.iter().all(|candidate| seen.insert(candidate))).then_some(ranking)
     }
 }
@@ -51,10 +68,9 @@ impl Resolver for Ranked {
                 None => spoilt.push(agent.as_str()),
             }
         }
-        let places = half_points(&rankings);
-        // By points, then as JSON, so that the list does not depend on who is asked first.
-        let mut points: Vec<_> = places.into_iter().collect();
-        points.sort_by_cached_key(|(candidate, points)| (Reverse(*points), candidate.as_text().to_owned()));
+        let points = half_points(&rankings);
+        let candidates = points.len();
+        let points = first_of(points);
         let verdict = match points.as_slice() {
             [] => Verdict::not_reached("no participant gave a ranking"),
             [(_, most), (_, second), ..] if most == second => {
@@ -67,10 +83,13 @@ impl Resolver for Ranked {
                 Verdict::agreed(winner.to_output()).by(rankings.iter().filter_map(first))
             }
         };
-        let listed = points.iter().map(
+        let listed = short(&points).map(
             |(candidate, points)| json!({ "candidate": candidate.data(), "points": whole_or_half(*points) }),
         );
-        Ok(verdict.with_note("points", listed.collect::<Vec<_>>()).with_note("spoilt", spoilt))
+        Ok(verdict
+            .with_note("points", listed.collect::<Vec<_>>())
+            .with_note("candidates", candidates)
+            .with_note("spoilt", spoilt))
     }
 
     fn check(&self, _participants: &[AgentId]) -> Result<(), Cow<'static, str>> {
@@ -104,6 +123,34 @@ fn half_points<'a>(rankings: &'a [(&AgentId, Vec<Answer>)]) -> HashMap<&'a Answe
         *points += left_out_of_all;
     }
     points
+}
+
+/// The candidates with the most points, at most [`LISTED`].
+fn first_of(points: HashMap<&Answer, u64>) -> Vec<(&Answer, u64)> {
+    let mut points: Vec<_> = points.into_iter().collect();
+    // A string and a value may have one text (`"1"` and `1`): told apart, so that the list is the same each time.
+    let key = |(candidate, points): &(&Answer, u64)| {
+        let is_string = candidate.data().is_some_and(Value::is_string);
+        (Reverse(*points), candidate.as_text().to_owned(), is_string)
+    };
+    if points.len() > LISTED {
+        points.select_nth_unstable_by_key(LISTED, key);
+        points.truncate(LISTED);
+    }
+    points.sort_by_cached_key(key);
+    points
+}
+
+/// As many of the first as the notes have bytes for.
+fn short<'a, 'b>(points: &'b [(&'a Answer, u64)]) -> impl Iterator<Item = &'b (&'a Answer, u64)> {
+    let mut left = LISTED_BYTES;
+    points.iter().take_while(move |(candidate, _)| match left.checked_sub(candidate.as_text().len()) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
+    })
 }
 
 fn whole_or_half(half_points: u64) -> Value {

@@ -12,7 +12,8 @@ use crate::{Answer, Counting, Resolver, ResolverContext, Results, Verdict};
 /// For voters that are not equally good. Majorities are of weight, and [`AtLeast`](crate::Agreement::AtLeast) is a weight;
 /// the minimum of successes is by head. Weights are whole numbers: what only counts as a fraction is scaled up. Answers of
 /// the same weight are a tie, which is not reached. A participant without a weight refuses the consensus with
-/// `invalid_request`, unless [`otherwise`](Self::otherwise) says what it weighs; so does a team that weighs nothing.
+/// `invalid_request`, unless [`otherwise`](Self::otherwise) says what it weighs; so does a team that weighs nothing. Weights
+/// of agents that do not take part play no part.
 ///
 /// ```
 /// use convoke_consensus::Weighted;

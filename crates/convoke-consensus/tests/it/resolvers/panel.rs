@@ -1,5 +1,7 @@
 //! A team with participants whose answers are written down.
 
+use std::time::Duration;
+
 use convoke_consensus::{ConsensusReport, ConsensusRequest, ReachConsensus as _};
 use convoke_core::{AgentDescriptor, ErrorCode, TaskId, TaskRequest, TaskStatus};
 use convoke_registry::AgentRegistry;
@@ -43,9 +45,10 @@ impl Panel {
     }
 }
 
-/// Asks `participants` as task `c` of session `s`.
+/// Asks `participants` as task `c` of session `s`, for a while: what is never decided fails a test, and does not hang it.
 pub(super) fn among<const N: usize>(participants: [&str; N]) -> ConsensusRequest {
-    let task = TaskRequest::new("ship it?").with_id("c").in_session("s");
+    let task =
+        TaskRequest::new("ship it?").with_id("c").in_session("s").with_timeout(Duration::from_secs(60));
     ConsensusRequest::new(task).with_participants(participants)
 }
 
