@@ -15,7 +15,7 @@ pub(crate) fn eligible(request: &ConsensusRequest, team: &TeamHandle) -> Result<
     }
     let participants =
         if request.participants.is_empty() { available(request, team)? } else { named(request)? };
-    let defect = defect(request, &participants)?;
+    let defect = defect(request, &participants, team)?;
     defect.map_or(Ok(participants), |text| Err(invalid(text)))
 }
 
@@ -62,7 +62,11 @@ fn named(request: &ConsensusRequest) -> Result<Vec<AgentId>, TaskError> {
 }
 
 /// What is wrong with the request, given who takes part.
-fn defect(request: &ConsensusRequest, participants: &[AgentId]) -> Result<Option<String>, TaskError> {
+fn defect(
+    request: &ConsensusRequest,
+    participants: &[AgentId],
+    team: &TeamHandle,
+) -> Result<Option<String>, TaskError> {
     let count = participants.len();
     let minimum = request.minimum_successful_agents;
     if minimum == 0 {
@@ -81,7 +85,8 @@ fn defect(request: &ConsensusRequest, participants: &[AgentId]) -> Result<Option
     if request.task.resume.is_some() {
         return Ok(Some("task answers a pause, but a consensus never pauses; leave the answer out".into()));
     }
-    let (check, counting) = guarded(|| (request.resolver.check(participants), request.resolver.counting()))?;
+    let (check, counting) =
+        guarded(|| (request.resolver.check(participants, team), request.resolver.counting()))?;
     if let Err(text) = check {
         return Ok(Some(text.into_owned()));
     }

@@ -37,6 +37,7 @@ use crate::{Counting, Results};
 ///   succeeded; it is given all of them, failures included, by id. The same results must give the same verdict.
 /// - Where [`counting`](Self::counting) is given, votes are counted by that and by the rules of the request alone, and
 ///   `resolve` is not called: it is there for whoever resolves results by hand, and must give what the count gives.
+/// - A verdict rests on participants that succeeded; where all failed there is none.
 /// - What it asks the team for is nested in the consensus, and ends with it.
 ///
 /// # Cancel safety
@@ -45,8 +46,8 @@ use crate::{Counting, Results};
 ///
 /// # Errors
 ///
-/// The consensus fails with the error's code, `execution_failed` as a rule, and can be tried again under its id. The text
-/// is private to the caller, unless it was [declared public](ExecutorError::with_public).
+/// The consensus fails with the error's code, `execution_failed` as a rule, and can be tried again under its id; where the
+/// deadline has stopped what it asked for, it has timed out. The text is private to the caller, unless it was [declared public](ExecutorError::with_public).
 ///
 /// # Panics
 ///
@@ -65,13 +66,14 @@ pub trait Resolver: Send + Sync + 'static {
         None
     }
 
-    /// Looks at the participants before anything runs; the text says what to mend. Nothing to say by default.
+    /// Looks at the participants, and at the team where it asks that for more, before anything runs; the text says what to mend.
+    /// Nothing to say by default.
     ///
     /// # Errors
     ///
     /// The consensus is refused with `invalid_request` and this text, which every observer may read.
-    fn check(&self, participants: &[AgentId]) -> Result<(), Cow<'static, str>> {
-        let _ = participants;
+    fn check(&self, participants: &[AgentId], team: &TeamHandle) -> Result<(), Cow<'static, str>> {
+        let _ = (participants, team);
         Ok(())
     }
 }
@@ -210,8 +212,8 @@ impl Resolver for AnyResolver {
         self.0.counting_erased()
     }
 
-    fn check(&self, participants: &[AgentId]) -> Result<(), Cow<'static, str>> {
-        self.0.check_erased(participants)
+    fn check(&self, participants: &[AgentId], team: &TeamHandle) -> Result<(), Cow<'static, str>> {
+        self.0.check_erased(participants, team)
     }
 }
 
@@ -231,7 +233,7 @@ trait ErasedResolver: Send + Sync + 'static {
 
     fn counting_erased(&self) -> Option<Counting>;
 
-    fn check_erased(&self, participants: &[AgentId]) -> Result<(), Cow<'static, str>>;
+    fn check_erased(&self, participants: &[AgentId], team: &TeamHandle) -> Result<(), Cow<'static, str>>;
 }
 
 impl<R: Resolver> ErasedResolver for R {
@@ -247,7 +249,7 @@ impl<R: Resolver> ErasedResolver for R {
         self.counting()
     }
 
-    fn check_erased(&self, participants: &[AgentId]) -> Result<(), Cow<'static, str>> {
-        self.check(participants)
+    fn check_erased(&self, participants: &[AgentId], team: &TeamHandle) -> Result<(), Cow<'static, str>> {
+        self.check(participants, team)
     }
 }

@@ -298,6 +298,11 @@ impl TeamHandle {
         self.runtime().map_or_else(Vec::new, |runtime| runtime.registry().find(skills))
     }
 
+    /// One agent, whatever its availability; `None` where it is not registered, or the runtime is gone.
+    pub fn agent(&self, id: impl AsRef<str>) -> Option<AgentSnapshot> {
+        self.runtime()?.registry().get(id.as_ref())
+    }
+
     fn runtime(&self) -> Option<Arc<dyn TeamBackend>> {
         self.runtime.as_ref()?.upgrade()
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use convoke_core::{AgentId, ExecutorError};
+use convoke_registry::TeamHandle;
 
 use super::field::Field;
 use crate::{Counting, Resolver, ResolverContext, Results, Verdict};
@@ -38,7 +39,7 @@ impl Resolver for JsonField {
         Some(self.by_field())
     }
 
-    fn check(&self, _participants: &[AgentId]) -> Result<(), Cow<'static, str>> {
+    fn check(&self, _participants: &[AgentId], _team: &TeamHandle) -> Result<(), Cow<'static, str>> {
         Ok(self.0.check()?)
     }
 }

@@ -1,15 +1,12 @@
 //! One more agent decides.
 
-use std::{borrow::Cow, time::Duration};
+use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use tokio::time::sleep_until;
 
-use convoke_core::{
-    AgentId, ExecutorError, IdError, TaskId, TaskOutput, TaskRequest, TaskStatus, derived_id,
-};
-use convoke_registry::TeamError;
+use convoke_core::{AgentId, ExecutorError, IdError, TaskId, TaskOutput, TaskRequest, derived_id};
+use convoke_registry::{TeamError, TeamHandle};
 
 use crate::{Answer, Resolver, ResolverContext, Results, Verdict};
 
@@ -17,13 +14,10 @@ use crate::{Answer, Resolver, ResolverContext, Results, Verdict};
 const INSTRUCTIONS: &str = "Choose the best answer to the task. Reply with JSON alone: {\"choice\": 2} for the answer \
                             with number 2, {\"choice\": null} where none is good enough.";
 
-/// How long after a deadline whoever keeps it has surely acted.
-const A_MOMENT: Duration = Duration::from_secs(1);
-
 /// Lets one more agent choose among the answers; decides when all are in.
 ///
 /// For open answers that no count can compare. The judge gets a task of its own, `<consensus>/<round>/judge/<agent>`: as
-/// input the [instructions](Self::instructed), as data `{"task": {"input", "data"}, "answers": [{"number", "text", "data"}, ..]}`.
+/// input the [instructions](Self::with_instructions), as data `{"task": {"input", "data"}, "answers": [{"number", "text", "data"}, ..]}`.
 /// It is told no names, and the answers stand in an order that is shuffled by a seed, so that neither who answered nor who
 /// was asked first sways it. It cannot be kept from reading the session, where the answers have authors; nor should it be one of
 /// the participants. All answers together must fit into one message of the session.
@@ -43,7 +37,8 @@ pub struct JudgeAgent {
 }
 
 impl JudgeAgent {
-    /// Lets the agent `judge` decide. An id that is none refuses the consensus with `invalid_request`.
+    /// Lets the agent `judge` decide. An id that is none, or of an agent that is not registered, refuses the consensus
+    /// with `invalid_request`.
     pub fn new<I>(judge: I) -> Self
     where
         I: TryInto<AgentId>,
@@ -54,7 +49,7 @@ impl JudgeAgent {
 
     /// Sets what the judge is asked.
     #[must_use]
-    pub fn instructed(mut self, instructions: impl Into<Cow<'static, str>>) -> Self {
+    pub fn with_instructions(mut self, instructions: impl Into<Cow<'static, str>>) -> Self {
         self.instructions = instructions.into();
         self
     }
@@ -105,11 +100,6 @@ impl Resolver for JudgeAgent {
                 return Err(ExecutorError::from(error).with_public(format!("judge `{judge}` was lost")));
             }
         };
-        if let (TaskStatus::TimedOut, Some(deadline)) = (chosen.status, ctx.scope().deadline()) {
-            // Nested work is stopped a little before who asked for it. It was the consensus that ran out of time, and so it is
-            // to end, not with a failure of the judge: at its deadline this is dropped.
-            sleep_until(deadline + A_MOMENT).await;
-        }
         let output = chosen.output.as_ref().filter(|_| chosen.is_success()).ok_or_else(|| {
             let code = chosen.code().map_or(chosen.status.to_string(), |code| code.to_string());
             let detail = chosen.error.as_ref().map_or_else(String::new, ToString::to_string);
@@ -134,9 +124,10 @@ impl Resolver for JudgeAgent {
         Ok(verdict.with_note("seed", seed).with_note("order", order).with_note("judge", judge.as_str()))
     }
 
-    fn check(&self, _participants: &[AgentId]) -> Result<(), Cow<'static, str>> {
+    fn check(&self, _participants: &[AgentId], team: &TeamHandle) -> Result<(), Cow<'static, str>> {
         match &self.judge {
-            Ok(_) => Ok(()),
+            Ok(judge) if team.agent(judge).is_some() => Ok(()),
+            Ok(judge) => Err(format!("judge `{judge}` is not registered; add it first").into()),
             Err(error) => Err(format!("judge: {error}").into()),
         }
     }

@@ -9,6 +9,7 @@ use std::{
 use serde_json::{Value, json};
 
 use convoke_core::{AgentId, ExecutorError, TaskOutput};
+use convoke_registry::TeamHandle;
 
 use super::field::Field;
 use crate::{Answer, Resolver, ResolverContext, Results, Verdict};
@@ -46,8 +47,9 @@ impl Ranked {
 
     /// Reads the ranking at `pointer`, a JSON pointer (RFC 6901).
     #[must_use]
-    pub fn at(pointer: impl Into<String>) -> Self {
-        Self(Field::new(pointer))
+    pub fn with_field(mut self, pointer: impl Into<String>) -> Self {
+        self.0 = Field::new(pointer);
+        self
     }
 
     /// The ranking in an output; none where it is spoilt.
@@ -92,7 +94,7 @@ impl Resolver for Ranked {
             .with_note("spoilt", spoilt))
     }
 
-    fn check(&self, _participants: &[AgentId]) -> Result<(), Cow<'static, str>> {
+    fn check(&self, _participants: &[AgentId], _team: &TeamHandle) -> Result<(), Cow<'static, str>> {
         Ok(self.0.check()?)
     }
 }

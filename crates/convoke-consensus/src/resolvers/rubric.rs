@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use convoke_core::{AgentId, ExecutorError, Metadata, TaskOutput};
+use convoke_registry::TeamHandle;
 
 use super::field::Field;
 use crate::{Resolver, ResolverContext, Results, Verdict};
@@ -19,12 +20,12 @@ const HIGHEST: f64 = 1_000_000.0;
 /// Weighs the scores that the participants give by criteria; decides when all are in.
 ///
 /// Each output is an object with a score for each criterion, `{"clarity": 7, "safety": 9.5}`, in the data or in the text;
-/// scores run from 0 to 10, or to what [`scale`](Self::scale) says, and have six decimals: further ones are rounded. A
+/// scores run from 0 to 10, or to what [`with_scale`](Self::with_scale) says, and have six decimals: further ones are rounded. A
 /// criterion's score is the mean of all ballots, and the total is the mean of the criteria by their weights. One that weighs 0
 /// must be scored too, and is reported. Fields that are no criteria play no part. The verdict has the total as text, and total,
 /// criteria and number of ballots as data; it rests on all whose ballots count.
 ///
-/// With a [bar](Self::passing) the consensus is reached where the total is at the bar or above it, which is decided exactly:
+/// With a [bar](Self::with_bar) the consensus is reached where the total is at the bar or above it, which is decided exactly:
 /// three scores of 7.1 are at 7.1. Without one it is reached whatever the total is. There are no ties. A ballot that lacks a
 /// criterion, or has a score that is no number on the scale, is spoilt as a whole; where all are, nothing is reached.
 /// `notes.spoilt` of the summary names whose are.
@@ -32,7 +33,7 @@ const HIGHEST: f64 = 1_000_000.0;
 /// ```
 /// use convoke_consensus::Rubric;
 ///
-/// let rubric = Rubric::new([("clarity", 1), ("safety", 3)]).passing(7.5);
+/// let rubric = Rubric::new([("clarity", 1), ("safety", 3)]).with_bar(7.5);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Rubric {
@@ -52,21 +53,21 @@ impl Rubric {
 
     /// Reads the scores at `pointer`, a JSON pointer (RFC 6901), and not the whole output.
     #[must_use]
-    pub fn at(mut self, pointer: impl Into<String>) -> Self {
+    pub fn with_field(mut self, pointer: impl Into<String>) -> Self {
         self.field = Field::new(pointer);
         self
     }
 
     /// The highest score; 10 unless set. One below 1 or above 1,000,000 refuses the consensus.
     #[must_use]
-    pub fn scale(mut self, highest: f64) -> Self {
+    pub fn with_scale(mut self, highest: f64) -> Self {
         self.scale = highest;
         self
     }
 
     /// The total from which on the consensus is reached, with six decimals. One that is off the scale refuses the consensus.
     #[must_use]
-    pub fn passing(mut self, bar: f64) -> Self {
+    pub fn with_bar(mut self, bar: f64) -> Self {
         self.bar = Some(bar);
         self
     }
@@ -123,7 +124,7 @@ impl Resolver for Rubric {
             .with_note("spoilt", spoilt))
     }
 
-    fn check(&self, _participants: &[AgentId]) -> Result<(), Cow<'static, str>> {
+    fn check(&self, _participants: &[AgentId], _team: &TeamHandle) -> Result<(), Cow<'static, str>> {
         self.field.check()?;
         let mut names: Vec<_> = self.criteria.iter().map(|(name, _)| name).collect();
         names.sort_unstable();

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use convoke_core::{AgentId, ExecutorError, IdError};
+use convoke_registry::TeamHandle;
 
 use super::field::Field;
 use crate::{Answer, Counting, Resolver, ResolverContext, Results, Verdict};
@@ -12,13 +13,13 @@ use crate::{Answer, Counting, Resolver, ResolverContext, Results, Verdict};
 /// For voters that are not equally good. Majorities are of weight, and [`AtLeast`](crate::Agreement::AtLeast) is a weight;
 /// the minimum of successes is by head. Weights are whole numbers: what only counts as a fraction is scaled up. Answers of
 /// the same weight are a tie, which is not reached. A participant without a weight refuses the consensus with
-/// `invalid_request`, unless [`otherwise`](Self::otherwise) says what it weighs; so does a team that weighs nothing. Weights
+/// `invalid_request`, unless [`with_default_weight`](Self::with_default_weight) says what it weighs; so does a team that weighs nothing. Weights
 /// of agents that do not take part play no part.
 ///
 /// ```
 /// use convoke_consensus::Weighted;
 ///
-/// let resolver = Weighted::new([("senior", 3), ("junior", 1)]).at("/verdict").otherwise(1);
+/// let resolver = Weighted::new([("senior", 3), ("junior", 1)]).with_field("/verdict").with_default_weight(1);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Weighted {
@@ -48,14 +49,14 @@ impl Weighted {
 
     /// What an agent weighs that has no weight of its own.
     #[must_use]
-    pub fn otherwise(mut self, weight: u32) -> Self {
+    pub fn with_default_weight(mut self, weight: u32) -> Self {
         self.otherwise = Some(weight);
         self
     }
 
     /// Counts the field at `pointer` and not the whole output, as [`JsonField`](crate::JsonField) does.
     #[must_use]
-    pub fn at(mut self, pointer: impl Into<String>) -> Self {
+    pub fn with_field(mut self, pointer: impl Into<String>) -> Self {
         self.field = Some(Field::new(pointer));
         self
     }
@@ -84,7 +85,7 @@ impl Resolver for Weighted {
         Some(self.weighed())
     }
 
-    fn check(&self, participants: &[AgentId]) -> Result<(), Cow<'static, str>> {
+    fn check(&self, participants: &[AgentId], _team: &TeamHandle) -> Result<(), Cow<'static, str>> {
         if let Some(defect) = &self.defect {
             return Err(format!("weights: {defect}").into());
         }
@@ -93,7 +94,7 @@ impl Resolver for Weighted {
         }
         if let Some(agent) = participants.iter().find(|agent| self.weight(agent).is_none()) {
             return Err(
-                format!("participant `{agent}` has no weight; give it one, or say `otherwise`").into()
+                format!("participant `{agent}` has no weight; give it one, or set a default weight").into()
             );
         }
         if participants.iter().all(|agent| self.weight(agent) == Some(0)) {

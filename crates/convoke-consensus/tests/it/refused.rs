@@ -55,7 +55,7 @@ async fn what_makes_no_sense_is_refused_with_the_way_out() {
         (
             consensus()
                 .with_agreement(Agreement::AtLeast(6))
-                .with_resolver(Weighted::new([("a", 3)]).otherwise(1)),
+                .with_resolver(Weighted::new([("a", 3)]).with_default_weight(1)),
             "agreement asks for 6 votes, but all participants have 5; ask for fewer",
         ),
         (
@@ -84,10 +84,10 @@ async fn what_makes_no_sense_is_refused_with_the_way_out() {
         ),
         (
             consensus().with_resolver(Weighted::new([("a", 1)])),
-            "participant `b` has no weight; give it one, or say `otherwise`",
+            "participant `b` has no weight; give it one, or set a default weight",
         ),
         (
-            consensus().with_resolver(Rubric::new([("clarity", 1)]).passing(11.0)),
+            consensus().with_resolver(Rubric::new([("clarity", 1)]).with_bar(11.0)),
             "bar 11 is off the scale of the rubric, 0 to 10; set it within",
         ),
     ];
@@ -185,7 +185,7 @@ impl Resolver for Panics {
         Some(Counting::new(|_| panic!("secret")).weighing(|_| 1))
     }
 
-    fn check(&self, _participants: &[AgentId]) -> Result<(), Cow<'static, str>> {
+    fn check(&self, _participants: &[AgentId], _team: &TeamHandle) -> Result<(), Cow<'static, str>> {
         Ok(())
     }
 }

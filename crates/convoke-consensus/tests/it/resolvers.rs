@@ -85,13 +85,13 @@ fn said(verdict: &Verdict) -> Result<(&str, Vec<&str>), &str> {
 /// Checks that a resolver is refused for agents `a` and `b`, with a text that has `expected` in it.
 #[track_caller]
 fn assert_refused(resolver: &impl Resolver, expected: &str) {
-    let text = resolver.check(&[id("a"), id("b")]).unwrap_err();
+    let text = resolver.check(&[id("a"), id("b")], &TeamHandle::closed()).unwrap_err();
     assert!(text.contains(expected), "{text}");
 }
 
 #[track_caller]
 fn assert_fine(resolver: &impl Resolver) {
-    assert_eq!(resolver.check(&[id("a"), id("b")]), Ok(()));
+    assert_eq!(resolver.check(&[id("a"), id("b")], &TeamHandle::closed()), Ok(()));
 }
 
 /// The code of an error, and what every observer may read of it.

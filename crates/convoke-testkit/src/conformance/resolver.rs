@@ -59,7 +59,7 @@ pub async fn resolver(
     assert!(answers.len() > 1, "the suite was given {} answers; give it 2 or more", answers.len());
     let participants: Vec<_> = answers.iter().map(|(agent, _)| agent.clone()).collect();
     for _ in 0..2 {
-        let checked = resolver.check(&participants);
+        let checked = resolver.check(&participants, team);
         assert!(checked.is_ok(), "the participants that the suite was given are refused: {checked:?}");
     }
     let suite = Suite { resolver, team };

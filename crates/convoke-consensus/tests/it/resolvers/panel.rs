@@ -47,8 +47,7 @@ impl Panel {
 
 /// Asks `participants` as task `c` of session `s`, for a while: what is never decided fails a test, and does not hang it.
 pub(super) fn among<const N: usize>(participants: [&str; N]) -> ConsensusRequest {
-    let task =
-        TaskRequest::new("ship it?").with_id("c").in_session("s").with_timeout(Duration::from_secs(60));
+    let task = TaskRequest::new("ship it?").with_id("c").in_session("s").with_timeout(Duration::from_mins(1));
     ConsensusRequest::new(task).with_participants(participants)
 }
 

@@ -111,10 +111,10 @@ async fn who_failed_ranks_nothing() {
 
 #[tokio::test]
 async fn a_ranking_can_be_a_field() {
-    let ranked = Ranked::at("/order");
+    let ranked = Ranked::new().with_field("/order");
     assert_eq!(said(&verdict(&ranked, each([r#"{"order": ["x", "y"]}"#])).await), Ok(("x", vec!["a"])));
     assert_fine(&ranked);
-    assert_refused(&Ranked::at("order"), "JSON pointer `order`");
+    assert_refused(&Ranked::new().with_field("order"), "JSON pointer `order`");
 }
 
 #[tokio::test]

@@ -52,7 +52,7 @@ async fn a_criterion_that_weighs_nothing_is_reported_and_must_be_scored() {
 
 #[tokio::test]
 async fn the_bar_itself_passes_and_what_is_just_below_does_not() {
-    let passes = async |given: &[f64], bar| is_reached(&verdict(&one().passing(bar), scores(given)).await);
+    let passes = async |given: &[f64], bar| is_reached(&verdict(&one().with_bar(bar), scores(given)).await);
     assert!(passes(&[7.5], 7.5).await);
     assert!(!passes(&[7.499_999], 7.5).await);
     assert!(passes(&[0.0], 0.0).await);
@@ -69,7 +69,7 @@ async fn every_unanimous_score_is_at_its_own_bar() {
     for tenths in 0..=100 {
         let score = f64::from(tenths) / 10.0;
         for count in 1..=12 {
-            let verdict = verdict(&one().passing(score), scores(&vec![score; count])).await;
+            let verdict = verdict(&one().with_bar(score), scores(&vec![score; count])).await;
             assert_eq!(
                 verdict.output().map(|output| output.text.clone()),
                 Some(score.to_string()),
@@ -81,7 +81,7 @@ async fn every_unanimous_score_is_at_its_own_bar() {
 
 #[tokio::test]
 async fn what_is_below_the_bar_says_how_far() {
-    let verdict = verdict(&one().passing(8.0), scores(&[7.0])).await;
+    let verdict = verdict(&one().with_bar(8.0), scores(&[7.0])).await;
     assert_eq!(said(&verdict), Err("total is below the bar"));
     let expected = json!({"total": 7.0, "criteria": {"q": 7.0}, "ballots": 1});
     assert_eq!((&verdict.notes()["scores"], &verdict.notes()["bar"]), (&expected, &json!(8.0)));
@@ -124,34 +124,34 @@ async fn who_failed_scores_nothing() {
 
 #[tokio::test]
 async fn a_scale_is_from_nothing_to_its_end() {
-    let hundred = one().scale(100.0).passing(80.0);
+    let hundred = one().with_scale(100.0).with_bar(80.0);
     assert_eq!(said(&verdict(&hundred, scores(&[100.0, 60.0])).await), Ok(("80", vec!["a", "b"])));
-    let unit = one().scale(1.0);
+    let unit = one().with_scale(1.0);
     assert_eq!(said(&verdict(&unit, scores(&[1.0, 1.5])).await), Ok(("1", vec!["a"])));
-    let widest = one().scale(1e6).passing(999_999.999_999);
+    let widest = one().with_scale(1e6).with_bar(999_999.999_999);
     assert!(is_reached(&verdict(&widest, scores(&[999_999.999_999; 7])).await));
 }
 
 #[tokio::test]
 async fn scores_can_stand_in_a_field() {
-    let verdict = verdict(&one().at("/scores"), each([r#"{"scores": {"q": 3}}"#])).await;
+    let verdict = verdict(&one().with_field("/scores"), each([r#"{"scores": {"q": 3}}"#])).await;
     assert_eq!(said(&verdict), Ok(("3", vec!["a"])));
 }
 
 #[test]
 fn a_rubric_that_makes_no_sense_is_refused() {
-    assert_fine(&Rubric::new([("q", 1), ("r", 0)]).scale(1.0).passing(1.0));
-    assert_fine(&one().scale(1e6).passing(0.0));
+    assert_fine(&Rubric::new([("q", 1), ("r", 0)]).with_scale(1.0).with_bar(1.0));
+    assert_fine(&one().with_scale(1e6).with_bar(0.0));
     assert_refused(&Rubric::new::<&str>([]), "no criterion with a weight above 0");
     assert_refused(&Rubric::new([("q", 0)]), "no criterion with a weight above 0");
     assert_refused(&Rubric::new([("q", 1), ("r", 1), ("q", 2)]), "names criterion `q` twice");
     for scale in [0.0, 0.5, -1.0, 1e7, f64::NAN, f64::INFINITY] {
-        assert_refused(&one().scale(scale), "let it end between 1 and 1000000");
+        assert_refused(&one().with_scale(scale), "let it end between 1 and 1000000");
     }
     for bar in [-0.1, 10.1, f64::NAN, f64::INFINITY] {
-        assert_refused(&one().passing(bar), "is off the scale of the rubric, 0 to 10");
+        assert_refused(&one().with_bar(bar), "is off the scale of the rubric, 0 to 10");
     }
-    assert_refused(&one().at("scores"), "JSON pointer `scores`");
+    assert_refused(&one().with_field("scores"), "JSON pointer `scores`");
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn a_rubric_without_weights_decides_nothing() {
 #[tokio::test(start_paused = true)]
 async fn scores_decide_for_a_team() {
     let panel = Panel::saying(&[("ada", r#"{"q": 8}"#), ("bob", r#"{"q": 7}"#)]);
-    let asked = |bar| among(["ada", "bob"]).with_resolver(one().passing(bar));
+    let asked = |bar| among(["ada", "bob"]).with_resolver(one().with_bar(bar));
     let report = panel.ask(asked(7.6)).await;
     assert_none(&report, ErrorCode::ConsensusNotReached, "total is below the bar: 2 eligible");
     assert_eq!(report.summary.unwrap().notes["scores"]["total"], json!(7.5));
@@ -186,7 +186,7 @@ proptest! {
             futures_util::FutureExt::now_or_never(verdict(&rubric, results)).unwrap()
         };
         let (one, other) = (total(&ballots), total(&shuffled));
-        prop_assert_eq!(rubric.check(&[id("a")]), Ok(()));
+        prop_assert_eq!(rubric.check(&[id("a")], &convoke_registry::TeamHandle::closed()), Ok(()));
         prop_assert_eq!(one.output().unwrap(), other.output().unwrap());
         let bits = |verdict: &Verdict| verdict.notes()["scores"]["total"].as_f64().unwrap().to_bits();
         prop_assert_eq!(bits(&one), bits(&other));

@@ -37,7 +37,7 @@ async fn who_weighs_nothing_changes_nothing() {
 
 #[tokio::test]
 async fn others_weigh_what_is_said_of_them() {
-    let resolver = Weighted::new([("a", 1)]).otherwise(2);
+    let resolver = Weighted::new([("a", 1)]).with_default_weight(2);
     assert_eq!(said(&verdict(&resolver, each(["x", "y"])).await), Ok(("y", vec!["b"])));
 }
 
@@ -49,7 +49,7 @@ async fn the_largest_weights_add_up() {
 
 #[tokio::test]
 async fn a_field_can_be_weighed() {
-    let resolver = Weighted::new([("a", 2), ("b", 1)]).at("/v");
+    let resolver = Weighted::new([("a", 2), ("b", 1)]).with_field("/v");
     let results = each([data(&json!({"v": 1, "why": "x"})), data(&json!({"v": 2}))]);
     assert_eq!(said(&verdict(&resolver, results).await), Ok(("1", vec!["a"])));
 }
@@ -69,13 +69,13 @@ async fn at_least_is_a_weight() {
 #[test]
 fn what_cannot_be_weighed_is_refused() {
     assert_fine(&Weighted::new([("a", 0), ("b", 1), ("stranger", 1)]));
-    assert_fine(&Weighted::new([("a", 0)]).otherwise(1));
-    let missing = "participant `b` has no weight; give it one, or say `otherwise`";
+    assert_fine(&Weighted::new([("a", 0)]).with_default_weight(1));
+    let missing = "participant `b` has no weight; give it one, or set a default weight";
     assert_refused(&Weighted::new([("a", 1)]), missing);
     assert_refused(&Weighted::new([("a", 0), ("b", 0)]), "no participant weighs anything");
-    assert_refused(&Weighted::new([("a", 0)]).otherwise(0), "no participant weighs anything");
-    assert_refused(&Weighted::new([("a", 1), ("", 1)]).otherwise(1), "weights: agent id is empty");
-    assert_refused(&Weighted::new([("a", 1), ("b", 1)]).at("v"), "JSON pointer `v`");
+    assert_refused(&Weighted::new([("a", 0)]).with_default_weight(0), "no participant weighs anything");
+    assert_refused(&Weighted::new([("a", 1), ("", 1)]).with_default_weight(1), "weights: agent id is empty");
+    assert_refused(&Weighted::new([("a", 1), ("b", 1)]).with_field("v"), "JSON pointer `v`");
 }
 
 #[tokio::test(start_paused = true)]
@@ -103,7 +103,7 @@ async fn the_weightiest_can_decide_before_the_others_answer() {
     let slow = ScriptedExecutor::answering(|_| Step::cancelled());
     panel.add("bob", &slow);
     panel.add("cy", &slow);
-    let resolver = Weighted::new([("ada", 3)]).otherwise(1);
+    let resolver = Weighted::new([("ada", 3)]).with_default_weight(1);
     let request = among(["ada", "bob", "cy"]).with_resolver(resolver).with_decide(Decide::Early);
     let report = panel.ask(request).await;
     assert_eq!((report.report.status, report.text()), (TaskStatus::Completed, "x"));

@@ -151,7 +151,11 @@ impl Resolver for Closed {
         Ok(Verdict::not_reached("closed"))
     }
 
-    fn check(&self, _participants: &[AgentId]) -> Result<(), std::borrow::Cow<'static, str>> {
+    fn check(
+        &self,
+        _participants: &[AgentId],
+        _team: &TeamHandle,
+    ) -> Result<(), std::borrow::Cow<'static, str>> {
         Err("closed".into())
     }
 }
