@@ -66,9 +66,9 @@ const LINEAR: f64 = 1.05;
 
 /// Every target. They hold on the current thread and on two workers, at each size.
 pub(crate) const TARGETS: [Target; 21] = [
-    // Users wait for models. Two tasks, two channels and a commit come to a few times one bare task; more is waste.
+    // Users wait for models. A task, a channel and a commit come to a few times one bare task; more is waste.
     target("dispatch", Figure::Ratio, 5.0),
-    // Two ids, a session with its record, a report, two tasks and two channels are some twenty; twice that is enough.
+    // Two ids, a session with its record, a report, a task, a channel and a scope are some twenty; twice that is enough.
     target("dispatch", Figure::Allocations, 40.0),
     target("dispatch", Figure::AllocationExponent, LINEAR),
     // The floor has one task for each unit as well; a batch may not cost more than its tasks one by one.

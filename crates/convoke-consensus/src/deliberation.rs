@@ -87,6 +87,10 @@ impl Deliberation {
             (Err(error), _) => Err(error),
             (Ok(_), Some(tally)) if tally.decision() == Decision::Reached => Ok(tally_verdict(tally)),
             (Ok(End::Stopped), _) => Err(stopped()),
+            // All may be in because all were stopped with it.
+            (Ok(_), _) if collected.is_cut_off() && self.ctx.scope().cancellation().is_cancelled() => {
+                Err(stopped())
+            }
             (Ok(_), _) if collected.is_cut_off() => Err(timed_out(&summary)),
             (Ok(_), _) if collected.is_too_small() => {
                 Ok(Verdict::not_reached("too few participants succeeded"))

@@ -109,9 +109,15 @@ impl Scope {
     /// A scope that inherits from this one; its token is a child of this one's.
     #[must_use]
     pub fn child(&self) -> Self {
+        self.child_with(self.0.cancellation.child_token())
+    }
+
+    /// A scope that inherits from this one all but the token, which is `cancellation`.
+    #[must_use]
+    pub fn child_with(&self, cancellation: CancellationToken) -> Self {
         Self(Arc::new(Inner {
             lineage: self.0.lineage.clone(),
-            cancellation: self.0.cancellation.child_token(),
+            cancellation,
             deadline: self.0.deadline,
             budget: self.0.budget.clone(),
             trace_id: self.0.trace_id.clone(),

@@ -26,7 +26,8 @@ use crate::{Event, EventSink, Failure, SinkError, isolation::drop_isolated};
 /// Takes each event without waiting, and passes it on to a sink that may block.
 ///
 /// The sink behind it is called on one thread, one event after the other in the order of publishing. Where it is slow,
-/// up to 4,096 events wait (unless set) beside the one that it has; then events are dropped, the newest or the oldest,
+/// up to 4,096 events wait (unless set) beside the one that it has, and where it is idle, an event may wait for a
+/// millisecond until others have come; then events are dropped, the newest or the oldest,
 /// and counted. Where it fails or panics, that is counted and the next event is passed on. The publisher sees none of
 /// this: [`counters`](Self::counters) tells, and [`take_last_failure`](Self::take_last_failure).
 ///
@@ -68,10 +69,34 @@ struct Shared {
 
 struct State {
     queue: Queue<Event>,
+    rest: Rest,
     waiters: Waiters,
     last_failure: Option<Failure<SinkError>>,
     /// `None` while the thread runs.
     end: Option<End>,
+}
+
+/// How the worker waits for something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    /// It does not.
+    Awake,
+    /// It looks again by itself in a moment, since more comes as a rule: waking it for each event would cost the publisher
+    /// more than all else.
+    Dozes,
+    /// It is to be woken.
+    Sleeps,
+}
+
+impl State {
+    /// Whether the worker must be woken for what was just published.
+    fn wakes_for_event(&self) -> bool {
+        match self.rest {
+            Rest::Awake => false,
+            Rest::Dozes => self.queue.is_half_full(),
+            Rest::Sleeps => true,
+        }
+    }
 }
 
 /// How the thread ended.
@@ -132,7 +157,8 @@ impl BoundedAsyncSink {
 
 impl Shared {
     fn new(queue: Queue<Event>) -> Self {
-        let state = State { queue, waiters: Waiters::default(), last_failure: None, end: None };
+        let state =
+            State { queue, rest: Rest::Awake, waiters: Waiters::default(), last_failure: None, end: None };
         Self { state: Mutex::new(state), work: Condvar::new(), worker: OnceLock::new() }
     }
 
@@ -158,12 +184,15 @@ impl EventSink for BoundedAsyncSink {
         let event = event.clone();
         let mut state = self.shared.state.lock();
         let pushed = state.queue.push(event);
+        let wakes = state.wakes_for_event();
         drop(state);
         match pushed {
             Ok(dropped) => {
                 // Freed here, where no lock is held.
                 drop(dropped);
-                self.shared.work.notify_one();
+                if wakes {
+                    self.shared.work.notify_one();
+                }
                 Ok(())
             }
             Err(_) => Err(SinkError::new("bounded sink is closed; publish before it is")),

@@ -407,16 +407,17 @@ impl<W> Dispatch<W> {
     /// Moves an agent to its new place in the demands that it meets, after its load was `before`.
     fn reload(&mut self, key: AgentKey, before: Option<&Load>) {
         let Some(agent) = self.agents.get(key) else { return };
-        let after = agent.free(key);
-        let flips = before.is_some() != after.is_some();
+        let is_free = agent.is_free();
         for &demand in &agent.demands {
             let Some(demand) = self.demands.get_mut(demand) else { continue };
-            if let Some(load) = before {
-                demand.free.remove(load);
+            let moved = before.and_then(|before| demand.free.take(before));
+            match moved {
+                // Moved as it is, since a copy of the id costs more than the rest.
+                Some(load) if is_free => _ = demand.free.insert(Load { active: agent.active, ..load }),
+                _ => demand.free.extend(agent.free(key)),
             }
-            demand.free.extend(after.clone());
         }
-        if flips {
+        if before.is_some() != is_free {
             self.relist(key);
         }
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use futures_util::{FutureExt as _, TryFutureExt as _, future::lazy};
+
 use convoke_core::{ExecutorError, TaskOutcome, TaskRequest};
 
 use crate::{AgentExecutor, ExecutionContext, ExecutorCapabilities};
@@ -51,12 +53,13 @@ where
         self.capabilities
     }
 
-    async fn execute(
+    fn execute(
         &self,
         request: TaskRequest,
         ctx: ExecutionContext,
-    ) -> Result<TaskOutcome, ExecutorError> {
-        Ok((self.function)(request, ctx).await?.into())
+    ) -> impl Future<Output = Result<TaskOutcome, ExecutorError>> + Send {
+        // No `async fn`, whose future has room for request and context twice.
+        lazy(move |_| (self.function)(request, ctx)).flatten().map_ok(Into::into)
     }
 }
 

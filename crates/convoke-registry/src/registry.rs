@@ -13,7 +13,7 @@ use crate::{
     dispatch::{AgentKey, AgentLoad, Ask, ClaimKey, Decision, Dispatch, Effect, PoolKey},
     lease::Held,
     running::RefusedWait,
-    slots::Waiter,
+    slots::{self, Waiter},
 };
 
 /// Why the registry refuses a change; nothing has changed.
@@ -315,8 +315,11 @@ impl AgentRegistry {
     /// # Errors
     ///
     /// [`Refusal`] says why nobody can serve the request.
-    pub async fn acquire(&self, request: LeaseRequest<'_>) -> Result<Lease, Refusal> {
-        crate::slots::acquire(&self.shared, self.shared.unlimited, request).await
+    pub fn acquire<'a>(
+        &'a self,
+        request: LeaseRequest<'a>,
+    ) -> impl Future<Output = Result<Lease, Refusal>> + Send + use<'a> {
+        slots::acquire(&self.shared, self.shared.unlimited, request)
     }
 
     /// A limit of `limit` slots: leases that are acquired through it take one each. A limit of 0 grants nothing, and who
@@ -447,6 +450,9 @@ impl Shared {
         let mut state = self.state.lock();
         let result = call(&mut state);
         let effects = state.dispatch.take_effects();
+        if effects.is_empty() {
+            return (result, Vec::new());
+        }
         let deliver = |effect| match effect {
             Effect::Refused { waiter, refusal } => Some(Delivery::Answer(waiter, Err(refusal))),
             Effect::Granted { waiter, claim, agent } => {

@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use futures_util::FutureExt as _;
 use tokio::sync::{mpsc, oneshot};
 
 use convoke_core::TaskId;
@@ -86,8 +87,11 @@ impl Slots {
     /// # Errors
     ///
     /// [`Refusal`] says why nobody can serve the request.
-    pub async fn acquire(&self, request: LeaseRequest<'_>) -> Result<Lease, Refusal> {
-        acquire(&self.pool.shared, self.pool.key, request).await
+    pub fn acquire<'a>(
+        &'a self,
+        request: LeaseRequest<'a>,
+    ) -> impl Future<Output = Result<Lease, Refusal>> + Send + use<'a> {
+        acquire(&self.pool.shared, self.pool.key, request)
     }
 
     /// Takes a slot and no agent; waits for it.
@@ -99,9 +103,12 @@ impl Slots {
     /// # Errors
     ///
     /// [`Refusal::WaitCycle`] where the wait could never end.
-    pub async fn acquire_slot(&self, request: SlotRequest<'_>) -> Result<SlotLease, Refusal> {
+    pub fn acquire_slot<'a>(
+        &'a self,
+        request: SlotRequest<'a>,
+    ) -> impl Future<Output = Result<SlotLease, Refusal>> + Send + use<'a> {
         let ask = request.0.ask(Want::Slot, self.pool.key);
-        Ok(SlotLease::new(wait_for(&self.pool.shared, ask).await?))
+        wait_for(&self.pool.shared, ask).map(|held| held.map(SlotLease::new))
     }
 
     /// A claim of a task that is not in line yet, so that it can be awaited before it is.
@@ -204,12 +211,13 @@ impl Drop for Waiting<'_> {
     }
 }
 
-pub(crate) async fn acquire(
-    shared: &Arc<Shared>,
+/// No `async fn`, here and above, whose future would have room for the request and again for the future that it awaits.
+pub(crate) fn acquire<'a>(
+    shared: &'a Arc<Shared>,
     pool: PoolKey,
-    request: LeaseRequest<'_>,
-) -> Result<Lease, Refusal> {
-    lease(wait_for(shared, request.ask(pool)).await?)
+    request: LeaseRequest<'a>,
+) -> impl Future<Output = Result<Lease, Refusal>> + Send + use<'a> {
+    wait_for(shared, request.ask(pool)).map(|held| held.and_then(lease))
 }
 
 async fn wait_for(shared: &Arc<Shared>, ask: Ask<'_>) -> Result<Held, Refusal> {

@@ -119,6 +119,12 @@ impl TeamHandle {
         Self { runtime: self.runtime.clone(), caller: Some(scope) }
     }
 
+    /// A handle of a runtime for the task of `scope`, which it carries by value: [`new`](Self::new) and
+    /// [`for_task`](Self::for_task) in one.
+    pub fn of_task<R: TeamBackend>(runtime: &Arc<R>, scope: Scope) -> Self {
+        Self { caller: Some(scope), ..Self::new(runtime) }
+    }
+
     /// Runs one task to its report. Whatever happens to the task is in the report: a refusal, a failure, a timeout.
     /// Nothing happens until the future is first polled.
     ///

@@ -1,27 +1,40 @@
-//! The driver of one attempt: admission, dispatch, settlement. The work in between is in `work`.
+//! One attempt from its admission to its answer: admission, dispatch, settlement. The work in between begins in `work`.
 
-use std::sync::Arc;
+use std::{future::poll_fn, sync::Arc, task::Poll};
 
 use convoke_core::{ErrorCode, TaskError, TaskReport, TaskStatus};
 use convoke_observability::{drop_isolated, panic_detail};
 use convoke_registry::{
-    Coordination, CoordinationBody, CoordinationCheck, Lease, Refusal, SlotLease, SlotRequest, TaskDriver,
+    Coordination, CoordinationBody, CoordinationCheck, Lease, Refusal, SlotLease, SlotRequest,
 };
 use convoke_session::{Admission, Admitted};
 
 use crate::{
+    answer::Reply,
     ending::StopCause,
     execution::Work,
     outcome::Conclusion,
-    prepared::{Answer, Coordinated, Prepared},
+    prepared::{Coordinated, Prepared, wanted},
 };
 
 /// What is to be done.
 pub(crate) enum Job {
     /// What an agent does.
     Agent,
+    /// The same, for which lease and slot are granted already.
+    Granted(Lease),
     /// The body of a coordinated task, once its check has passed.
     Coordinated(Coordination),
+}
+
+/// What admitted work needs.
+enum Need {
+    /// An agent and a slot.
+    Lease,
+    /// A slot.
+    Slot(CoordinationBody),
+    /// No more than it has.
+    Nothing(Lease),
 }
 
 /// What was waited for.
@@ -31,33 +44,54 @@ enum Granted {
 }
 
 impl Prepared {
-    /// Runs one attempt to its report: admission, dispatch, work, settlement. `driver` shows how far it is.
-    pub(crate) async fn run(mut self: Box<Self>, job: Job, driver: Option<&mut TaskDriver>) -> Answer {
-        let body = match job {
-            Job::Agent => self.defect().map_or(Ok(None), Err),
-            Job::Coordinated(coordination) => self.coordinate(coordination).map(Some),
+    /// Runs one attempt to its report, and answers with that. It is the end of the task that it runs on.
+    pub(crate) async fn run(self: Box<Self>, job: Job) {
+        let shared = Arc::clone(&self.shared);
+        let reply = match self.admitted(job) {
+            Ok((mut prepared, admission, need)) => {
+                let granted = prepared.granted(&admission, need).await;
+                match prepared.begin(admission, granted) {
+                    Ok(execution) => execution.run().await,
+                    Err(reply) => reply,
+                }
+            }
+            Err(reply) => reply,
         };
-        let body = match body {
-            Ok(body) => body,
-            Err(error) => return self.refuse(error),
-        };
-        let admitted = self.admit();
-        if let Ok(Admitted::Attempt(admission)) = admitted {
-            return self.dispatch(admission, body, driver).await;
+        if let Some(reply) = reply {
+            reply.send();
         }
-        // The caller's code, as all that is dropped so.
-        drop_isolated(body);
-        self.not_admitted(admitted)
+        shared.release();
     }
 
-    /// The body of a coordinated task that nothing speaks against.
-    fn coordinate(&mut self, coordination: Coordination) -> Result<CoordinationBody, TaskError> {
-        let (check, body, events) = coordination.into_parts();
-        self.origin.coordinated = Some(Coordinated { events });
-        // What was cancelled before ends so, whatever else is wrong with it.
-        let is_cancelled = self.is_stopped() == Some(StopCause::Cancelled);
+    /// The attempt, and what its work needs; else the answer.
+    fn admitted(mut self: Box<Self>, job: Job) -> Result<(Box<Self>, Admission, Need), Option<Reply>> {
+        let need = match self.need(job) {
+            Ok(need) => need,
+            Err(error) => return Err(self.refuse(error)),
+        };
+        match self.admit() {
+            Ok(Admitted::Attempt(admission)) => Ok((self, admission, need)),
+            admitted => {
+                // The caller's code, as all that is dropped so.
+                drop_isolated(need);
+                Err(self.not_admitted(admitted))
+            }
+        }
+    }
+
+    /// What the work needs, where nothing speaks against it.
+    fn need(&mut self, job: Job) -> Result<Need, TaskError> {
+        let (need, check) = match job {
+            Job::Agent => (Need::Lease, None),
+            Job::Granted(lease) => (Need::Nothing(lease), None),
+            Job::Coordinated(coordination) => {
+                let (check, body, events) = coordination.into_parts();
+                self.origin.coordinated = Some(Coordinated { events });
+                (Need::Slot(body), check)
+            }
+        };
         let refusal = match (self.defect(), check) {
-            (None, Some(check)) if !is_cancelled => passes(check).err(),
+            (None, Some(check)) if !self.is_cancelled() => passes(check).err(),
             (defect, unasked) => {
                 // The caller's code, as the body is.
                 drop_isolated(unasked);
@@ -65,16 +99,21 @@ impl Prepared {
             }
         };
         match refusal {
-            None => Ok(body),
+            None => Ok(need),
             Some(error) => {
-                drop_isolated(body);
+                drop_isolated(need);
                 Err(error)
             }
         }
     }
 
+    /// Whether it was cancelled before: then it ends so, whatever else is wrong with it.
+    fn is_cancelled(&self) -> bool {
+        self.is_stopped() == Some(StopCause::Cancelled)
+    }
+
     /// Answers where there is no attempt.
-    fn not_admitted(self: Box<Self>, admitted: Result<Admitted, TaskError>) -> Answer {
+    fn not_admitted(self: Box<Self>, admitted: Result<Admitted, TaskError>) -> Option<Reply> {
         match admitted {
             // Whoever calls this has taken the attempts out; one that came here would end as given up.
             Ok(Admitted::Attempt(admission)) => {
@@ -86,73 +125,62 @@ impl Prepared {
         }
     }
 
-    /// Runs one attempt whose lease and slot are granted already: admission, work, settlement.
-    pub(crate) async fn run_granted(mut self: Box<Self>, lease: Lease) -> Answer {
-        let admitted = self.admit();
-        let Ok(Admitted::Attempt(admission)) = admitted else {
-            drop_isolated(lease);
-            return self.not_admitted(admitted);
-        };
-        // The pause that it answers came after it had asked for an agent, and was another agent's.
-        if admission.required_agent().is_some_and(|agent| agent != *lease.agent()) {
-            drop_isolated(lease);
-            // Boxed, since it is rare, and would make the future of each task of a batch larger.
-            return Box::pin(self.dispatch(admission, None, None)).await;
-        }
-        self.work(admission, Work::Agent(lease), None).await
-    }
-
-    /// Waits for a slot, and for an agent unless there is a body, and works.
-    async fn dispatch(
-        self: Box<Self>,
-        admission: Admission,
-        body: Option<CoordinationBody>,
-        driver: Option<&mut TaskDriver>,
-    ) -> Answer {
-        let stopped = self.is_stopped().map(|cause| cause.error("before it was dispatched"));
-        let granted = match stopped.or_else(|| self.untold()) {
-            Some(error) => Err(error),
-            None => self.granted(&admission, body.is_some()).await,
-        };
-        let work = match (granted, body) {
-            (Ok(Granted::Lease(lease)), _) => Work::Agent(lease),
-            (Ok(Granted::Slot(slot)), body) => Work::Body(slot, body),
-            (Err(error), body) => {
-                drop_isolated(body);
-                return self.settle(admission, Conclusion::of_error(error));
-            }
-        };
-        self.work(admission, work, driver).await
-    }
-
     /// Waits for what the work needs, or for a stop.
-    async fn granted(&self, admission: &Admission, is_body: bool) -> Result<Granted, TaskError> {
+    async fn granted(&mut self, admission: &Admission, need: Need) -> Result<Work, TaskError> {
         let paused_at = admission.required_agent();
+        let body = match need {
+            // The pause that it answers may have come after it had asked for an agent, and be another agent's.
+            Need::Nothing(lease) if paused_at.as_ref().is_some_and(|agent| agent != lease.agent()) => {
+                drop_isolated(lease);
+                None
+            }
+            Need::Nothing(lease) => return Ok(Work::Agent(lease)),
+            Need::Lease => None,
+            Need::Slot(body) => Some(body),
+        };
+        let stopped = self.is_stopped().map(|cause| cause.error("before it was dispatched"));
+        if let Some(error) = stopped.or_else(|| self.untold()) {
+            drop_isolated(body);
+            return Err(error);
+        }
+        let Self { shared, request, origin, subject, stops, asker, .. } = self;
+        let (slots, is_body) = (&shared.slots, body.is_some());
         let granted = async {
-            let slots = &self.shared.slots;
             Ok::<_, Refusal>(if is_body {
-                let slot = SlotRequest::new(&self.subject.task).awaited_in(self.origin.awaited_in);
+                let slot = SlotRequest::new(&subject.task).awaited_in(origin.awaited_in);
                 Granted::Slot(slots.acquire_slot(slot).await?)
             } else {
-                Granted::Lease(slots.acquire(self.wanted(paused_at.as_ref())).await?)
+                let wanted = wanted(request, &subject.task, origin, paused_at.as_ref());
+                Granted::Lease(slots.acquire(wanted).await?)
             })
         };
-        tokio::select! {
+        let gone = poll_fn(|cx| asker.as_mut().map_or(Poll::Pending, |asker| asker.poll_gone(cx)));
+        let while_waiting = "while it waited for an agent";
+        let granted = tokio::select! {
             biased;
             // First, since most need not wait; a stop that it crosses is seen before anything is started.
             granted = granted => granted.map_err(TaskError::from),
-            cause = self.stopped() => Err(cause.error("while it waited for an agent")),
+            () = gone => Err(StopCause::Cancelled.error(while_waiting)),
+            cause = stops.stopped(shared) => Err(cause.error(while_waiting)),
+        };
+        match granted {
+            Ok(Granted::Lease(lease)) => Ok(Work::Agent(lease)),
+            Ok(Granted::Slot(slot)) => Ok(Work::Body(slot, body)),
+            Err(error) => {
+                drop_isolated(body);
+                Err(error)
+            }
         }
     }
 
-    pub(crate) fn settle(mut self: Box<Self>, admission: Admission, conclusion: Conclusion) -> Answer {
+    pub(crate) fn settle(mut self: Box<Self>, admission: Admission, conclusion: Conclusion) -> Option<Reply> {
         let timing = self.waited();
         let report = self.report(conclusion, timing);
         self.commit(admission, report)
     }
 
     /// The one commit of the attempt. What the session refuses is reported as failed, with the output kept in the report.
-    pub(crate) fn commit(self: Box<Self>, mut admission: Admission, report: TaskReport) -> Answer {
+    pub(crate) fn commit(self: Box<Self>, mut admission: Admission, report: TaskReport) -> Option<Reply> {
         let settled = admission.settle(report).or_else(|refused| {
             let error = refused.to_task_error();
             let mut failed = refused.into_report();

@@ -1,10 +1,9 @@
-//! What handles ask for, carried out: each call finds its caller, its wait and its stop, and starts a driver.
+//! What handles ask for, carried out: each call finds its caller, its wait and its stop, and starts an attempt.
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use tokio::{runtime::Handle, sync::oneshot};
-use tokio_util::sync::DropGuard;
 
 use convoke_core::{Scope, TaskId, TaskRequest};
 use convoke_registry::{
@@ -13,11 +12,13 @@ use convoke_registry::{
 };
 
 use crate::{
+    answer::{Answer, Asker},
     attempt::Job,
     caller::Caller,
     parallel,
-    prepared::{Answer, Origin, Prepared, task_id},
+    prepared::{Origin, Prepared, task_id},
     shared::Shared,
+    stops::Above,
 };
 
 impl TeamBackend for Shared {
@@ -84,7 +85,7 @@ impl TeamBackend for Shared {
     }
 }
 
-/// Runs one task on a driver of its own, and waits for the answer; dropped, it stops the task.
+/// Runs one task on a task of its own, and waits for the answer; dropped, it stops the task.
 pub(crate) fn run(
     shared: Arc<Shared>,
     request: TaskRequest,
@@ -93,48 +94,44 @@ pub(crate) fn run(
     job: Job,
 ) -> impl Future<Output = TeamAnswer> + Send + 'static {
     // No `async fn`, whose future has room for each argument twice.
+    let request = Box::new(request);
     async move {
-        let Asked { wait: _wait, stop_on_drop, task, answer } = ask(shared, request, options, caller, job)?;
-        let answer = answer.await;
-        stop_on_drop.disarm();
-        answer.unwrap_or(Err(TeamError::Lost { task })).map(Arc::unwrap_or_clone)
+        let Awaited { wait: _wait, task, answer } = ask(shared, request, options, caller, job)?;
+        answer.await.unwrap_or(Err(TeamError::Lost { task })).map(Arc::unwrap_or_clone)
     }
 }
 
 /// A task that was asked for, as whoever awaits it has it.
-struct Asked {
+struct Awaited {
     wait: Option<Wait>,
-    stop_on_drop: DropGuard,
     task: TaskId,
+    /// Dropping it stops the task.
     answer: oneshot::Receiver<Answer>,
 }
 
 fn ask(
     shared: Arc<Shared>,
-    request: TaskRequest,
+    request: Box<TaskRequest>,
     options: RunOptions,
     caller: Option<Scope>,
     job: Job,
-) -> Result<Asked, TeamError> {
-    let tokio = Handle::try_current().map_err(|_| TeamError::NoTokio)?;
+) -> Result<Awaited, TeamError> {
+    let runtime = Handle::try_current().map_err(|_| TeamError::NoTokio)?;
     let caller = Caller::find(caller, &shared.slots);
     let wait = caller.wait(&shared.slots);
-    let mut origin = Origin::new(&shared, caller);
+    let above = caller.above();
+    let mut origin = Origin::new(caller);
     origin.awaited_in = wait.as_ref().map(Wait::id);
-    let stop_on_drop = origin.stop.clone().drop_guard();
     let task = task_id(&shared, &request, origin.started);
-    let prepared = Prepared::new(&shared, request, task.clone(), options, origin);
     let (sender, answer) = oneshot::channel();
-    // Boxed, here and below: spawning moves a future several times, and this one is large.
-    tokio.spawn(Box::pin(async move {
-        // Nobody waits for the answer of a run that was dropped; its record has it.
-        let _ = sender.send(prepared.run(job, None).await);
-        shared.release();
-    }));
-    Ok(Asked { wait, stop_on_drop, task, answer })
+    let prepared = Prepared::new(&shared, request, task.clone(), options, origin, above, Asker::Run(sender));
+    // Boxed, here and below: spawning moves a future several times.
+    drop(runtime.spawn(Box::pin(prepared.run(job))));
+    shared.release();
+    Ok(Awaited { wait, task, answer })
 }
 
-/// Starts one task on a driver of its own.
+/// Starts one task on a task of its own.
 pub(crate) fn spawn(
     shared: &Arc<Shared>,
     request: TaskRequest,
@@ -142,22 +139,19 @@ pub(crate) fn spawn(
     caller: Caller,
 ) -> TaskHandle {
     let starter = caller.scope().cloned();
-    let mut origin = Origin::new(shared, caller);
+    let stop = caller.stop(shared);
+    let mut origin = Origin::new(caller);
     let task = task_id(shared, &request, origin.started);
-    let (handle, mut driver) = TaskHandle::new(task.clone(), origin.stop.clone());
-    let Ok(tokio) = Handle::try_current() else {
+    let (handle, driver) = TaskHandle::new(task.clone(), stop.clone());
+    let Ok(runtime) = Handle::try_current() else {
         driver.answer(Err(TeamError::NoTokio));
         return handle;
     };
     let claim = origin.claim.insert(shared.slots.claim(&task));
     let awaitable = Awaitable::new(&shared.slots, claim, starter);
-    let prepared = Prepared::new(shared, request, task, options, origin);
+    let (above, asker) = (Above::Token(stop), Asker::Handle(driver));
+    let prepared = Prepared::new(shared, Box::new(request), task, options, origin, above, asker);
     let handle = handle.awaitable(awaitable, prepared.subject.session.clone());
-    let shared = Arc::clone(shared);
-    tokio.spawn(Box::pin(async move {
-        let answer = prepared.run(Job::Agent, Some(&mut driver)).await;
-        driver.answer(answer.map(Arc::unwrap_or_clone));
-        shared.release();
-    }));
+    drop(runtime.spawn(Box::pin(prepared.run(Job::Agent))));
     handle
 }

@@ -10,7 +10,7 @@ use convoke_core::{Budget, ErrorCode, Extension, Scope, SessionId, TaskError};
 use convoke_registry::{RunOptions, RunningTask, Slots, Wait};
 use convoke_session::Author;
 
-use crate::shared::Shared;
+use crate::{shared::Shared, stops::Above};
 
 /// The span of a task, in its scope.
 pub(crate) struct TaskSpan(pub(crate) Span);
@@ -69,7 +69,12 @@ impl Caller {
         entry.map(|entry| entry.task.to_string()).unwrap_or_default()
     }
 
-    /// The token that stops what it asks for, besides whatever else does.
+    /// What a run that it asks for ends with.
+    pub(crate) fn above(&self) -> Above {
+        self.0.clone().map_or(Above::Runtime, Above::Task)
+    }
+
+    /// A token that stops what it asks for, besides whatever else does.
     pub(crate) fn stop(&self, shared: &Shared) -> CancellationToken {
         self.0.as_ref().map_or(&shared.root, Scope::cancellation).child_token()
     }
@@ -77,11 +82,11 @@ impl Caller {
     /// Why it may not ask.
     pub(crate) fn refusal(&self, shared: &Shared, options: Option<&Budget>) -> Option<TaskError> {
         let scope = self.0.as_ref()?;
-        let by = self.name();
         if scope.depth() > shared.max_nesting_depth {
             let text = format!(
-                "task `{by}` is nested {} deep already, and {} is the limit; ask from higher up, or raise \
+                "task `{}` is nested {} deep already, and {} is the limit; ask from higher up, or raise \
                  `max_nesting_depth`",
+                self.name(),
                 scope.depth() - 1,
                 shared.max_nesting_depth
             );
@@ -90,7 +95,8 @@ impl Caller {
         match (scope.budget(), options) {
             (Some(parent), Some(own)) if !own.is_under(parent) => {
                 let text = format!(
-                    "budget of the run is not under that of task `{by}`, which asks for it; make it with `child`"
+                    "budget of the run is not under that of task `{}`, which asks for it; make it with `child`",
+                    self.name()
                 );
                 Some(TaskError::new(ErrorCode::InvalidRequest, text))
             }

@@ -1,6 +1,7 @@
 //! The one compare-and-set of an attempt: how it ended is decided once.
 //!
-//! Two sides race: the work, which ends when it ends, and the driver, which asks it to stop and gives up after a grace.
+//! Two sides race: the work, which ends when it ends, and the watch that a stop begins, which asks it to stop and gives up
+//! after a grace.
 //! Whoever comes first decides; the other side learns what was decided.
 //!
 //! ```text
@@ -25,7 +26,7 @@ pub(crate) enum StopCause {
 pub(crate) enum End {
     /// It ended before anybody gave up; the cause says whether it had been asked to stop.
     Ended(Option<StopCause>),
-    /// The driver gave up waiting before: the work was detached.
+    /// It was given up before: the work is detached.
     Abandoned,
 }
 
@@ -40,7 +41,7 @@ const ABANDONED: u8 = 4;
 pub(crate) struct Ending(AtomicU8);
 
 impl Ending {
-    /// The driver asks for a stop. Too late if the work has ended; a second cause changes nothing.
+    /// The watch asks for a stop. Too late if the work has ended; a second cause changes nothing.
     pub(crate) fn stop(&self, cause: StopCause) {
         let stopping = match cause {
             StopCause::Cancelled => STOPPING_CANCELLED,
@@ -60,14 +61,9 @@ impl Ending {
         }
     }
 
-    /// The driver gives up waiting; `false` if the work has ended, and its result is on its way.
+    /// The watch gives up waiting; `false` if the work has ended, and its result is on its way.
     pub(crate) fn give_up(&self) -> bool {
         self.decide(ABANDONED).is_ok()
-    }
-
-    /// Whether the driver gave up waiting.
-    pub(crate) fn is_abandoned(&self) -> bool {
-        self.0.load(Ordering::Acquire) == ABANDONED
     }
 
     /// Moves to a final state if none is reached, and answers the state before.

@@ -144,8 +144,8 @@ impl TeamEvent {
 /// # Contract
 ///
 /// - Called outside all locks, in order for one task, concurrently for several.
-/// - It must not block: the driver of the task waits for it, and all tasks of one `run_parallel` have one driver. A sink
-///   that may block goes behind a bounded async sink.
+/// - It must not block: the attempt waits for it, and so does the thread that it is on. A sink that may block goes behind a
+///   bounded async sink.
 ///
 /// # Errors
 ///

@@ -39,17 +39,23 @@
 //! | `runtime`, `builder` | what a host calls |
 //! | `backend` | what handles ask for, carried out |
 //! | `caller` | who asks, and what nested work takes from the task that asks for it |
-//! | `prepared`, `attempt`, `work` | one attempt: what is decided at the first poll; admission, dispatch, settlement; the work in between |
+//! | `prepared`, `attempt`, `work` | one attempt: what is decided at the first poll; admission, dispatch, settlement; the beginning of the work |
+//! | `execution` | the work, to its real end |
+//! | `begun`, `stops` | what the work and a stop share: who settles the attempt; what stops it, and the watch that a stop begins |
 //! | `ending` | the one compare-and-set of an attempt: who decides how it ended |
-//! | `execution` | the task that an executor runs on, to its real end |
+//! | `aftermath` | where detached work meets the settlement of its attempt |
+//! | `answer` | answers, and who gets them |
 //! | `detached` | the work that goes on although its caller has its answer |
 //! | `outcome` | what a report says about an end: pure |
 //! | `parallel` | many tasks in one line |
 //! | `sessions`, `shared`, `clock` | the sessions of a runtime, what its tasks share with it, its time |
 //! | `event`, `telemetry` | what is told, and how a failing observer is kept from the work |
 
+mod aftermath;
+mod answer;
 mod attempt;
 mod backend;
+mod begun;
 mod builder;
 mod caller;
 mod clock;
@@ -63,6 +69,7 @@ mod prepared;
 mod runtime;
 mod sessions;
 mod shared;
+mod stops;
 mod telemetry;
 mod work;
 

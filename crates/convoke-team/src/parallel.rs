@@ -1,11 +1,10 @@
-//! Many tasks at once: one owner for all that wait, a driver for each that runs.
+//! Many tasks at once: one owner for all that wait, a task for each that runs.
 
 use std::{collections::BTreeSet, iter::Zip, mem, sync::Arc, vec};
 
 use futures_util::{
-    FutureExt as _, StreamExt as _,
-    future::BoxFuture,
-    stream::{self, FuturesUnordered, Stream},
+    StreamExt as _,
+    stream::{self, Stream},
 };
 use tokio::{
     runtime::Handle,
@@ -20,11 +19,14 @@ use convoke_core::{Scope, TaskId, TaskRequest};
 use convoke_registry::{Lease, LeaseBatch, Refusal, RunOptions, TeamAnswer, TeamError, Wait, WaitId};
 
 use crate::{
+    answer::{Answer, Asker},
+    attempt::Job,
     caller::Caller,
     ending::StopCause,
     outcome::Conclusion,
-    prepared::{Answer, Origin, Prepared, task_id},
+    prepared::{Origin, Prepared, task_id},
     shared::Shared,
+    stops::Above,
 };
 
 /// Runs `requests` on a task of their own; dropped, it stops them all.
@@ -34,12 +36,12 @@ pub(crate) async fn run(
     options: RunOptions,
     caller: Option<Scope>,
 ) -> Vec<TeamAnswer> {
-    let Ok(tokio) = Handle::try_current() else {
+    let Ok(runtime) = Handle::try_current() else {
         return requests.iter().map(|_| Err(TeamError::NoTokio)).collect();
     };
     let (batch, Asked { wait: _wait, stop_on_drop, tasks }) = Batch::new(&shared, requests, options, caller);
     let (sender, answers) = oneshot::channel();
-    tokio.spawn(async move {
+    runtime.spawn(async move {
         // Nobody waits for the answers of a run that was dropped; the records have them.
         let _ = sender.send(batch.run().await);
         shared.release();
@@ -64,13 +66,13 @@ pub(crate) fn each(
     caller: Option<Scope>,
 ) -> impl Stream<Item = (usize, TeamAnswer)> + Send + 'static {
     let begin = async move {
-        let Ok(tokio) = Handle::try_current() else {
+        let Ok(runtime) = Handle::try_current() else {
             let answers: Vec<_> = requests.iter().map(|_| Err(TeamError::NoTokio)).collect();
             return stream::iter(answers.into_iter().enumerate()).boxed();
         };
         let (batch, asked) = Batch::new(&shared, requests, options, caller);
         let (sender, answers) = mpsc::unbounded_channel();
-        tokio.spawn(async move {
+        runtime.spawn(async move {
             batch.told_to(sender).run().await;
             shared.release();
         });
@@ -136,7 +138,10 @@ struct Batch {
     leases: LeaseBatch,
     /// When those that wait run out of time.
     deadlines: BTreeSet<(Instant, usize)>,
-    running: FuturesUnordered<BoxFuture<'static, (usize, Answer)>>,
+    /// Kept by what is in line or runs, and here, so that it is open as long as the batch.
+    answering: mpsc::UnboundedSender<(usize, Answer)>,
+    answers: mpsc::UnboundedReceiver<(usize, Answer)>,
+    unanswered: usize,
     /// How many are in line.
     waiting: usize,
     shared: Arc<Shared>,
@@ -173,12 +178,15 @@ impl Batch {
         let (stop, started) = (caller.stop(shared), Instant::now());
         let stop_on_drop = stop.clone().drop_guard();
         let tasks: Vec<_> = requests.iter().map(|request| task_id(shared, request, started)).collect();
+        let (answering, answers) = mpsc::unbounded_channel();
         let batch = Self {
             places: Vec::with_capacity(requests.len()),
+            unanswered: requests.len(),
             requests: requests.into_iter().zip(tasks.clone()),
             leases: shared.slots.batch(),
             deadlines: BTreeSet::new(),
-            running: FuturesUnordered::new(),
+            answering,
+            answers,
             waiting: 0,
             shared: Arc::clone(shared),
             options,
@@ -198,7 +206,7 @@ impl Batch {
 
     async fn run(mut self) -> Vec<TeamAnswer> {
         let token = self.options.cancellation.clone().unwrap_or_default();
-        while self.waiting > 0 || !self.running.is_empty() || self.requests.len() > 0 {
+        while self.unanswered > 0 {
             match self.news(&token).await {
                 News::Ended(index, answer) => self.done(index, answer),
                 News::Lease(index, Ok(lease)) => self.start(index, lease),
@@ -243,7 +251,7 @@ impl Batch {
         };
         tokio::select! {
             biased;
-            Some((index, answer)) = self.running.next() => News::Ended(index, answer),
+            Some((index, answer)) = self.answers.recv() => News::Ended(index, answer),
             () = self.stop.cancelled(), if waits => News::Stopped,
             () = token.cancelled(), if waits => News::Stopped,
             // What a running task asks for still runs.
@@ -262,14 +270,17 @@ impl Batch {
             let Some((request, task)) = self.requests.next() else { return };
             let origin = Origin {
                 caller: self.caller.clone(),
-                stop: self.stop.clone(),
                 awaited_in: self.awaited_in,
                 claim: None,
                 coordinated: None,
                 started: self.started,
                 span: self.span.clone(),
             };
-            let prepared = Prepared::new(&self.shared, request, task, self.options.clone(), origin);
+            let above = Above::Token(self.stop.clone());
+            let asker = Asker::Batch(self.places.len(), self.answering.clone());
+            let options = self.options.clone();
+            let prepared =
+                Prepared::new(&self.shared, Box::new(request), task, options, origin, above, asker);
             self.places.push(Place::Waiting(prepared));
             self.waiting += 1;
             self.ask(self.places.len() - 1);
@@ -287,7 +298,7 @@ impl Batch {
             self.end_waiting(index, Conclusion::of_stop(cause, "before it was dispatched"));
             return;
         }
-        let deadline = prepared.deadline;
+        let deadline = prepared.stops.deadline;
         let paused_at = prepared.paused_at();
         match self.leases.request(index, prepared.wanted(paused_at.as_ref())) {
             Ok(Some(lease)) => self.start(index, lease),
@@ -299,7 +310,8 @@ impl Batch {
     fn start(&mut self, index: usize, lease: Lease) {
         // A lease for a request that has ended meanwhile goes back as it is dropped here.
         if let Some(prepared) = self.take(index) {
-            self.running.push(prepared.run_granted(lease).map(move |answer| (index, answer)).boxed());
+            // Boxed: spawning moves a future several times.
+            drop(tokio::spawn(Box::pin(prepared.run(Job::Granted(lease)))));
         }
     }
 
@@ -317,9 +329,9 @@ impl Batch {
     }
 
     fn end_waiting(&mut self, index: usize, conclusion: Conclusion) {
-        if let Some(prepared) = self.take(index) {
-            let answer = prepared.refuse_as(conclusion);
-            self.done(index, answer);
+        let reply = self.take(index).and_then(|prepared| prepared.refuse_as(conclusion));
+        if let Some(reply) = reply {
+            reply.send();
         }
     }
 
@@ -329,7 +341,7 @@ impl Batch {
         match mem::replace(place, Place::Running) {
             Place::Waiting(prepared) => {
                 self.waiting -= 1;
-                if let Some(at) = prepared.deadline {
+                if let Some(at) = prepared.stops.deadline {
                     self.deadlines.remove(&(at, index));
                 }
                 Some(prepared)
@@ -342,6 +354,7 @@ impl Batch {
     }
 
     fn done(&mut self, index: usize, answer: Answer) {
+        self.unanswered -= 1;
         let Some(place) = self.places.get_mut(index) else { return };
         *place = match &self.told_to {
             None => Place::Done(answer),

@@ -2,9 +2,8 @@
 
 use std::{mem, sync::Arc, time::Duration};
 
-use futures_util::future::OptionFuture;
-use tokio::time::{Instant, sleep_until};
-use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
+use tokio::time::Instant;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 use tracing::{
     Span,
     field::{Empty, display},
@@ -20,22 +19,23 @@ use convoke_registry::{
 use convoke_session::{AdmissionOptions, Admitted, Attempt, IfCompleted};
 
 use crate::{
-    TeamEventKind, TelemetryFailures, caller::Caller, ending::StopCause, outcome::Conclusion,
-    sessions::Lifetime, shared::Shared, telemetry::Subject,
+    TeamEventKind, TelemetryFailures,
+    answer::{Answer, Asker, Reply},
+    caller::Caller,
+    ending::StopCause,
+    outcome::Conclusion,
+    sessions::Lifetime,
+    shared::Shared,
+    stops::{Above, Stops},
+    telemetry::Subject,
 };
 
 /// Thirty years: tokio's timers go little further.
 const FARTHEST: Duration = Duration::from_hours(24 * 365 * 30);
 
-/// What an attempt gives: the report that its record has too. Whoever passes it on takes it out as late as may be, when
-/// the session of an unnamed run is gone and nothing is copied.
-pub(crate) type Answer = Result<Arc<TaskReport>, TeamError>;
-
 /// Where a request comes from.
 pub(crate) struct Origin {
     pub(crate) caller: Caller,
-    /// Signalled by the handle, by a dropped caller and by the end of the runtime or of the task that asks.
-    pub(crate) stop: CancellationToken,
     /// The wait of the task that asks, where it awaits this.
     pub(crate) awaited_in: Option<WaitId>,
     /// The claim that its handle knows it by.
@@ -50,9 +50,8 @@ pub(crate) struct Origin {
 
 impl Origin {
     /// Somebody's request, nobody waiting for it yet, from now on.
-    pub(crate) fn new(shared: &Shared, caller: Caller) -> Self {
+    pub(crate) fn new(caller: Caller) -> Self {
         Self {
-            stop: caller.stop(shared),
             span: caller.span(),
             caller,
             awaited_in: None,
@@ -71,13 +70,13 @@ pub(crate) struct Coordinated {
 /// A request that is ready to be admitted. Large, and passed on from step to step, so that it is always boxed.
 pub(crate) struct Prepared {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) request: TaskRequest,
+    /// Boxed on its own, since it is moved from the caller to here and from here to the executor.
+    pub(crate) request: Box<TaskRequest>,
     pub(crate) origin: Origin,
     admission: AdmissionOptions,
     /// Whether the session is this run's own, and ends with it.
     lifetime: Lifetime,
-    pub(crate) deadline: Option<Instant>,
-    cancellation: Option<CancellationToken>,
+    pub(crate) stops: Stops,
     pub(crate) budget: Option<Budget>,
     /// Why the caller may not ask.
     refusal: Option<TaskError>,
@@ -85,6 +84,8 @@ pub(crate) struct Prepared {
     telemetry_errors: u32,
     /// Whether the end of the attempt was told.
     has_ended: bool,
+    /// Until it has its answer.
+    pub(crate) asker: Option<Asker>,
     /// Holds up the end of a drain.
     pub(crate) under_way: TaskTrackerToken,
 }
@@ -106,6 +107,9 @@ impl Drop for Prepared {
         } else {
             self.shared.sessions.end_if_over(&self.subject.session);
         }
+        if let Some(asker) = self.asker.take() {
+            asker.lost(&self.subject.task);
+        }
     }
 }
 
@@ -117,10 +121,12 @@ pub(crate) fn task_id(shared: &Shared, request: &TaskRequest, started: Instant) 
 impl Prepared {
     pub(crate) fn new(
         shared: &Arc<Shared>,
-        mut request: TaskRequest,
+        mut request: Box<TaskRequest>,
         task: TaskId,
         mut options: RunOptions,
         origin: Origin,
+        above: Above,
+        asker: Asker,
     ) -> Box<Self> {
         let Origin { caller, started, .. } = &origin;
         let deadline = deadline(shared, &request, &options, caller, *started);
@@ -143,28 +149,27 @@ impl Prepared {
             request,
             admission,
             lifetime,
-            deadline,
             budget: caller.budget(&mut options, shared),
-            cancellation: options.cancellation,
+            stops: Stops { above, cancellation: options.cancellation, deadline },
             refusal,
             origin,
             subject,
             telemetry_errors: 0,
             has_ended: false,
+            asker: Some(asker),
             under_way: shared.under_way.token(),
         })
     }
 
     /// Which agent is asked for; the one that paused the task goes before a preference.
     pub(crate) fn wanted<'a>(&'a self, paused_at: Option<&'a AgentId>) -> LeaseRequest<'a> {
-        let mut wanted = LeaseRequest::from(&self.request)
-            .of_task(&self.subject.task)
-            .claimed(self.origin.claim.as_ref())
-            .awaited_in(self.origin.awaited_in);
-        if let Some(agent) = paused_at {
-            wanted = wanted.preferring(agent);
-        }
-        wanted
+        wanted(&self.request, &self.subject.task, &self.origin, paused_at)
+    }
+
+    /// Whether the attempt is to stop, now.
+    pub(crate) fn is_stopped(&self) -> Option<StopCause> {
+        let is_gone = self.asker.as_ref().is_some_and(Asker::is_gone);
+        if is_gone { Some(StopCause::Cancelled) } else { self.stops.is_stopped(&self.shared) }
     }
 
     /// Who paused the task that the request answers, as its record says before the admission.
@@ -189,48 +194,15 @@ impl Prepared {
         ended.or_else(|| self.refusal.clone()).or_else(|| Some(self.request.defect()?.into_task_error()))
     }
 
-    /// Resolves when the attempt is to stop; cancellation comes first where both hold.
-    pub(crate) async fn stopped(&self) -> StopCause {
-        let stop = self.origin.stop.cancelled();
-        if self.cancellation.is_none() && self.deadline.is_none() {
-            stop.await;
-            return StopCause::Cancelled;
-        }
-        // Boxed, so that what has neither carries no room for them from step to step.
-        Box::pin(async {
-            let token = OptionFuture::from(self.cancellation.as_ref().map(CancellationToken::cancelled));
-            let deadline = OptionFuture::from(self.deadline.map(sleep_until));
-            tokio::select! {
-                biased;
-                () = stop => StopCause::Cancelled,
-                Some(()) = token => StopCause::Cancelled,
-                Some(()) = deadline => StopCause::Deadline,
-            }
-        })
-        .await
-    }
-
-    /// Whether the attempt is to stop, now.
-    pub(crate) fn is_stopped(&self) -> Option<StopCause> {
-        let cancelled = self.origin.stop.is_cancelled()
-            || self.cancellation.as_ref().is_some_and(CancellationToken::is_cancelled);
-        if cancelled {
-            return Some(StopCause::Cancelled);
-        }
-        self.deadline.filter(|&deadline| deadline <= Instant::now()).map(|_| StopCause::Deadline)
-    }
-
     /// Asks the session for an attempt.
     pub(crate) fn admit(&mut self) -> Result<Admitted, TaskError> {
-        // Once more: a lease that a batch waited for may be granted after the drain has begun.
-        if let Some(error) = self.defect() {
-            return Err(error);
-        }
         let task = self.subject.task.clone();
         let attempt = if self.origin.coordinated.is_some() {
             Attempt::coordinated(task, &self.request)
         } else {
-            Attempt::of_request(task, &self.request).by(self.origin.caller.author())
+            let mut attempt = Attempt::of_request(task, &self.request);
+            attempt.author = self.origin.caller.author();
+            attempt
         };
         // Only now, since an attempt at a request that was sent under its id can be asked for again. The executor sees it.
         self.request.id = Some(self.subject.task.clone());
@@ -257,7 +229,7 @@ impl Prepared {
     }
 
     /// Answers with the report of a task that is over; `accepted` where it came late, and is the result from now on.
-    pub(crate) fn recorded(mut self: Box<Self>, report: Arc<TaskReport>, accepted: bool) -> Answer {
+    pub(crate) fn recorded(mut self: Box<Self>, report: Arc<TaskReport>, accepted: bool) -> Option<Reply> {
         self.has_ended = true;
         if accepted {
             self.subject.attempt = report.attempt;
@@ -268,12 +240,12 @@ impl Prepared {
     }
 
     /// Reports what never was admitted; no record changes.
-    pub(crate) fn refuse(self: Box<Self>, error: TaskError) -> Answer {
+    pub(crate) fn refuse(self: Box<Self>, error: TaskError) -> Option<Reply> {
         self.refuse_as(Conclusion::of_refusal(error))
     }
 
     /// Reports an end before admission; no record changes.
-    pub(crate) fn refuse_as(mut self: Box<Self>, conclusion: Conclusion) -> Answer {
+    pub(crate) fn refuse_as(mut self: Box<Self>, conclusion: Conclusion) -> Option<Reply> {
         let timing = self.waited();
         let report = self.report(conclusion, timing);
         self.finish(Arc::new(report))
@@ -308,7 +280,7 @@ impl Prepared {
     }
 
     /// The terminal event, and the answer.
-    pub(crate) fn finish(mut self: Box<Self>, mut report: Arc<TaskReport>) -> Answer {
+    pub(crate) fn finish(mut self: Box<Self>, mut report: Arc<TaskReport>) -> Option<Reply> {
         self.subject.span.record("status", display(report.status));
         self.has_ended = true;
         self.tell(TeamEventKind::of_end(report.status), report.status, report.error.as_ref());
@@ -318,12 +290,14 @@ impl Prepared {
         self.answer(report)
     }
 
-    fn answer(&self, report: Arc<TaskReport>) -> Answer {
+    fn answer(&mut self, report: Arc<TaskReport>) -> Option<Reply> {
         let propagate = self.shared.telemetry_failures == TelemetryFailures::Propagate;
-        if propagate && self.telemetry_errors > 0 {
-            return Err(TeamError::Telemetry { report: Box::new(Arc::unwrap_or_clone(report)) });
-        }
-        Ok(report)
+        let answer: Answer = if propagate && self.telemetry_errors > 0 {
+            Err(TeamError::Telemetry { report: Box::new(Arc::unwrap_or_clone(report)) })
+        } else {
+            Ok(report)
+        };
+        Some(Reply::new(self.asker.take()?, answer))
     }
 
     pub(crate) fn tell(&mut self, kind: TeamEventKind, status: TaskStatus, error: Option<&TaskError>) {
@@ -345,6 +319,23 @@ impl Prepared {
             _ => return,
         };
         self.telemetry_errors = self.telemetry_errors.saturating_add(failed);
+    }
+}
+
+/// Which agent is asked for; see [`Prepared::wanted`].
+pub(crate) fn wanted<'a>(
+    request: &'a TaskRequest,
+    task: &'a TaskId,
+    origin: &'a Origin,
+    paused_at: Option<&'a AgentId>,
+) -> LeaseRequest<'a> {
+    let wanted = LeaseRequest::from(request)
+        .of_task(task)
+        .claimed(origin.claim.as_ref())
+        .awaited_in(origin.awaited_in);
+    match paused_at {
+        Some(agent) => wanted.preferring(agent),
+        None => wanted,
     }
 }
 

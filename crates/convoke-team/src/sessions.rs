@@ -128,7 +128,10 @@ impl Sessions {
         attempt: Attempt,
         options: AdmissionOptions,
     ) -> Result<Admitted, TaskError> {
-        if let Some(kept) = self.kept.read().get(id) {
+        // One of the run's own is not there yet.
+        if lifetime != Lifetime::OfItsWork
+            && let Some(kept) = self.kept.read().get(id)
+        {
             return Ok(kept.session.admit_with(attempt, options)?);
         }
         let mut sessions = self.kept.write();

@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    mem,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -14,19 +15,21 @@ thread_local! {
     static CURRENT: RefCell<Option<Scope>> = const { RefCell::new(None) };
 }
 
-/// Puts the scope before back, also where what ran in between panics.
-struct Entered(Option<Scope>);
+/// Makes a scope the current one by changing places with the one before, and changes them back, also where what ran in
+/// between panics.
+struct Entered<'a>(&'a mut Option<Scope>);
 
-impl Entered {
-    fn new(scope: &Scope) -> Self {
-        Self(CURRENT.replace(Some(scope.clone())))
+impl<'a> Entered<'a> {
+    fn new(scope: &'a mut Option<Scope>) -> Self {
+        CURRENT.with_borrow_mut(|current| mem::swap(current, scope));
+        Self(scope)
     }
 }
 
-impl Drop for Entered {
+impl Drop for Entered<'_> {
     fn drop(&mut self) {
         // Where the thread is being torn down, there is nothing to put back.
-        let _ = CURRENT.try_with(|current| current.replace(self.0.take()));
+        let _ = CURRENT.try_with(|current| mem::swap(&mut *current.borrow_mut(), self.0));
     }
 }
 
@@ -38,7 +41,8 @@ impl Scope {
 
     /// Calls a function with this scope as the current one.
     pub fn enter<T>(&self, run: impl FnOnce() -> T) -> T {
-        let _entered = Entered::new(self);
+        let mut scope = Some(self.clone());
+        let _entered = Entered::new(&mut scope);
         run()
     }
 
@@ -58,7 +62,7 @@ impl Scope {
     /// # }
     /// ```
     pub fn wrap<F: Future>(&self, future: F) -> InScope<F> {
-        InScope { scope: self.clone(), future: Some(future) }
+        InScope { scope: Some(self.clone()), future: Some(future) }
     }
 }
 
@@ -67,7 +71,8 @@ pin_project! {
     #[must_use = "futures do nothing unless polled"]
     #[derive(Debug)]
     pub struct InScope<F> {
-        scope: Scope,
+        // There, but while it is the current one.
+        scope: Option<Scope>,
         #[pin]
         future: Option<F>,
     }

@@ -11,9 +11,12 @@ pub trait Extension: Send + Sync + 'static {
     const IS_INHERITED: bool = false;
 }
 
-/// A scope has few, so that a list is faster than a map, and an empty one takes no memory.
+/// A scope has few, so that a list is faster than a map; the first takes no memory of its own.
 #[derive(Clone, Default)]
-pub(super) struct Extensions(Vec<Entry>);
+pub(super) struct Extensions {
+    first: Option<Entry>,
+    others: Vec<Entry>,
+}
 
 #[derive(Clone)]
 struct Entry {
@@ -25,16 +28,26 @@ struct Entry {
 impl Extensions {
     pub(super) fn insert<E: Extension>(&mut self, extension: E) {
         let kind = TypeId::of::<E>();
-        self.0.retain(|entry| entry.kind != kind);
-        self.0.push(Entry { kind, is_inherited: E::IS_INHERITED, value: Arc::new(extension) });
+        let entry = Entry { kind, is_inherited: E::IS_INHERITED, value: Arc::new(extension) };
+        if self.first.as_ref().is_none_or(|first| first.kind == kind) {
+            self.first = Some(entry);
+        } else {
+            self.others.retain(|entry| entry.kind != kind);
+            self.others.push(entry);
+        }
     }
 
     pub(super) fn get<E: Extension>(&self) -> Option<&E> {
         let kind = TypeId::of::<E>();
-        self.0.iter().find(|entry| entry.kind == kind)?.value.downcast_ref()
+        self.all().find(|entry| entry.kind == kind)?.value.downcast_ref()
     }
 
     pub(super) fn inherited(&self) -> Self {
-        Self(self.0.iter().filter(|entry| entry.is_inherited).cloned().collect())
+        let mut inherited = self.all().filter(|entry| entry.is_inherited).cloned();
+        Self { first: inherited.next(), others: inherited.collect() }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Entry> {
+        self.first.iter().chain(&self.others)
     }
 }

@@ -9,6 +9,7 @@ use std::{
 };
 
 use tokio::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
 
 use convoke_core::{AgentId, Budget, Extension, Lineage, Scope, SessionId, TaskId, Units};
 
@@ -52,6 +53,28 @@ fn a_child_has_what_is_inherited_and_nothing_else() {
     assert_eq!((tasks(&parent), parent.depth()), (vec!["parent"], 1));
     drop(child.budget().unwrap().reserve(Units::calls(1)).map(|mut reservation| reservation.sent()));
     assert_eq!(budget.usage("calls").committed, 1);
+}
+
+#[test]
+fn extensions_are_found_replaced_and_inherited_in_any_order() {
+    let scope = Scope::root().with_extension(Own(1)).with_extension(Inherited(2));
+    assert_eq!((scope.get(), scope.get()), (Some(&Own(1)), Some(&Inherited(2))));
+    let scope = scope.with_extension(Inherited(3)).with_extension(Own(4));
+    assert_eq!((scope.get(), scope.get()), (Some(&Own(4)), Some(&Inherited(3))));
+    let child = scope.child();
+    assert_eq!((child.get::<Own>(), child.get()), (None, Some(&Inherited(3))));
+}
+
+#[test]
+fn a_child_with_a_token_of_its_own_is_not_stopped_with_its_parent() {
+    let parent = Scope::root().of(entry("parent")).with_extension(Inherited(1));
+    let own = CancellationToken::new();
+    let child = parent.child_with(own.clone());
+    assert_eq!((child.get(), tasks(&child)), (Some(&Inherited(1)), vec!["parent"]));
+    parent.cancellation().cancel();
+    assert!(!child.cancellation().is_cancelled());
+    own.cancel();
+    assert!(child.cancellation().is_cancelled());
 }
 
 #[test]

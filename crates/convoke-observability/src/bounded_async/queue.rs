@@ -129,6 +129,11 @@ impl<T> Queue<T> {
         }
     }
 
+    /// Whether at least half of what may wait does.
+    pub(super) fn is_half_full(&self) -> bool {
+        self.waiting.len() >= self.capacity.div_ceil(2)
+    }
+
     /// Every publication with a smaller number is delivered, failed or dropped.
     pub(super) fn settled_below(&self) -> u64 {
         let first_waiting = self.waiting.front().map(|(number, _)| *number);

@@ -99,6 +99,9 @@ impl Future for Settled<'_> {
             )));
         }
         self.id = Some(state.waiters.wait(self.id, self.goal, cx.waker()));
+        drop(state);
+        // One that dozes would let it wait for longer.
+        shared.work.notify_one();
         Poll::Pending
     }
 }

@@ -3,13 +3,15 @@
 #[cfg(test)]
 mod tests;
 
-use std::{convert::Infallible, task::Waker, thread};
+use std::{convert::Infallible, task::Waker, thread, time::Duration};
+
+use parking_lot::MutexGuard;
 
 use super::{
-    End, Shared,
+    End, Rest, Shared,
     queue::{Handed, Next},
 };
-use crate::{AnySink, Event, drop_isolated, is_taken, publish_isolated};
+use crate::{AnySink, drop_isolated, is_taken, publish_isolated};
 
 /// Hands events to `sink` until the queue is closed and empty, then lets go of the sink.
 pub(super) fn run(shared: &Shared, sink: AnySink) {
@@ -30,32 +32,43 @@ pub(super) fn run(shared: &Shared, sink: AnySink) {
     wake(reached);
 }
 
-fn pass_on(shared: &Shared, sink: &AnySink) {
-    while let Some(event) = next(shared) {
-        let result = publish_isolated(sink, &event);
-        let mut state = shared.state.lock();
-        state.queue.finish(if result.is_ok() { Handed::Delivered } else { Handed::Failed });
-        let replaced = result.err().and_then(|failure| state.last_failure.replace(failure));
-        let reached = state.reached();
-        drop(state);
-        drop_isolated(replaced);
-        wake(reached);
-    }
-}
+/// How long the thread dozes before it sleeps.
+const DOZE: Duration = Duration::from_millis(1);
 
-/// Waits for the next event; `None` is the end.
-fn next(shared: &Shared) -> Option<Event> {
+fn pass_on(shared: &Shared, sink: &AnySink) {
     let mut state = shared.state.lock();
+    let mut has_dozed = false;
     loop {
         match state.queue.next() {
-            Next::Hand(event) => return Some(event),
-            Next::End => return None,
-            Next::Wait => shared.work.wait(&mut state),
+            Next::Hand(event) => {
+                has_dozed = false;
+                let result = MutexGuard::unlocked(&mut state, move || publish_isolated(sink, &event));
+                state.queue.finish(if result.is_ok() { Handed::Delivered } else { Handed::Failed });
+                let replaced = result.err().and_then(|failure| state.last_failure.replace(failure));
+                let reached = state.reached();
+                if replaced.is_some() || !reached.is_empty() {
+                    MutexGuard::unlocked(&mut state, || {
+                        drop_isolated(replaced);
+                        wake(reached);
+                    });
+                }
+            }
+            Next::End => return,
+            Next::Wait if has_dozed => {
+                state.rest = Rest::Sleeps;
+                shared.work.wait(&mut state);
+                state.rest = Rest::Awake;
+            }
+            Next::Wait => {
+                has_dozed = true;
+                state.rest = Rest::Dozes;
+                shared.work.wait_for(&mut state, DOZE);
+                state.rest = Rest::Awake;
+            }
         }
     }
 }
 
-/// Wakes each of them, whatever the ones before do.
 fn wake(wakers: Vec<Waker>) {
     for waker in wakers {
         is_taken::<Infallible>(|| {

@@ -1,6 +1,6 @@
 //! An agent as the machine sees it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use convoke_core::{AgentId, SkillId};
 
@@ -20,7 +20,7 @@ pub(super) struct Agent {
     /// Who waits for it by name.
     pub(super) queues: Vec<QueueKey>,
     /// Who holds a unit of it and awaits something.
-    pub(super) blocked: HashSet<ClaimKey>,
+    pub(super) blocked: BTreeSet<ClaimKey>,
 }
 
 impl Agent {
@@ -34,7 +34,7 @@ impl Agent {
             availability: Availability::Available,
             demands: Vec::new(),
             queues: Vec::new(),
-            blocked: HashSet::new(),
+            blocked: BTreeSet::new(),
         }
     }
 
@@ -42,9 +42,13 @@ impl Agent {
         self.availability == Availability::Available
     }
 
+    pub(super) fn is_free(&self) -> bool {
+        self.is_available() && self.active < self.max
+    }
+
+    /// Its place among the agents with a free unit, if it has one.
     pub(super) fn free(&self, key: AgentKey) -> Option<Load> {
-        let free = self.is_available() && self.active < self.max;
-        free.then(|| Load { active: self.active, max: self.max, id: self.id.clone(), key })
+        self.is_free().then(|| Load { active: self.active, max: self.max, id: self.id.clone(), key })
     }
 
     pub(super) fn candidate(&self, key: AgentKey) -> Candidate<'_> {

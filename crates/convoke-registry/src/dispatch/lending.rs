@@ -6,7 +6,7 @@
 //! it ends before the borrower, because the waiter has given up or has ended, the borrower takes a slot of its own; when
 //! the borrower is detached, it goes on without one.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::{
     ClaimKey, Dispatch, PoolKey, Refusal, WaitKey,
@@ -19,7 +19,7 @@ use super::{
 #[cfg_attr(test, derive(Clone))]
 pub(super) struct Wait {
     pub(super) waiter: ClaimKey,
-    pub(super) awaited: HashSet<ClaimKey>,
+    pub(super) awaited: BTreeSet<ClaimKey>,
 }
 
 impl<W> Dispatch<W> {
@@ -29,7 +29,7 @@ impl<W> Dispatch<W> {
         if claim.holding()?.detached {
             return None;
         }
-        let wait = self.waits.insert(Wait { waiter, awaited: HashSet::new() });
+        let wait = self.waits.insert(Wait { waiter, awaited: BTreeSet::new() });
         claim.waits.push(wait);
         if claim.lends.is_none() {
             claim.lends = Some(self.pools.insert(Pool::lent()));

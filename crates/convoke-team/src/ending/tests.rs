@@ -10,7 +10,7 @@ fn the_first_of_end_and_give_up_decides() {
             ended.stop(cause);
         }
         assert_eq!(ended.end(), End::Ended(cause));
-        assert!(!ended.give_up() && !ended.is_abandoned());
+        assert!(!ended.give_up());
         ended.stop(StopCause::Cancelled);
         assert_eq!(ended.end(), End::Abandoned, "an end is stamped once");
 
@@ -18,8 +18,7 @@ fn the_first_of_end_and_give_up_decides() {
         if let Some(cause) = cause {
             abandoned.stop(cause);
         }
-        assert!(!abandoned.is_abandoned());
-        assert!(abandoned.give_up() && abandoned.is_abandoned());
+        assert!(abandoned.give_up());
         assert_eq!(abandoned.end(), End::Abandoned);
         assert!(!abandoned.give_up());
     }
@@ -39,8 +38,8 @@ fn two_threads_never_both_win() {
         let ending = Ending::default();
         let (ended, gave_up) = std::thread::scope(|scope| {
             let work = scope.spawn(|| ending.end());
-            let driver = scope.spawn(|| ending.give_up());
-            (work.join().unwrap(), driver.join().unwrap())
+            let watch = scope.spawn(|| ending.give_up());
+            (work.join().unwrap(), watch.join().unwrap())
         });
         assert_eq!(ended == End::Abandoned, gave_up);
     }

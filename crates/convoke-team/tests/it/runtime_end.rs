@@ -223,6 +223,21 @@ async fn an_observer_whose_destructor_panics_costs_no_answer() {
     assert_eq!(registry.get("a").unwrap().active, 0);
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_waits_to_be_read_keeps_no_copy_of_the_runtime() {
+    let gate = Gate::closed();
+    let registry = registry([(agent("a"), ScriptedExecutor::new([Step::reply("done").after(&gate)]))]);
+    let team = TeamRuntime::builder(registry).observer(Cursed).build().unwrap();
+    let mut run = Box::pin(team.run(task("t")));
+    assert!(futures_util::poll!(&mut run).is_pending());
+    gate.arrived(1).await;
+    gate.open();
+    settle().await;
+    let last = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(team)));
+    assert!(last.is_err(), "the host's is the last copy");
+    assert!(run.await.unwrap().is_success());
+}
+
 /// The give-up of a driver and the end of its work cross, in any order: a real runtime ends while hundreds of drivers are
 /// giving up.
 #[test]

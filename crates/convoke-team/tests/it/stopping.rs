@@ -166,6 +166,24 @@ async fn the_grace_runs_from_the_stop_and_is_the_same_for_every_executor() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_second_stop_does_not_prolong_the_grace() {
+    let executor = ScriptedExecutor::new([Step::never()]);
+    let house = House::built(registry([(agent("a"), executor)]), |builder| builder.grace(ms(70)));
+    let (start, token) = (Instant::now(), CancellationToken::new());
+    let handle = house
+        .team
+        .spawn_with(task("t").with_timeout(ms(10)), RunOptions::new().with_cancellation(token.clone()));
+    sleep(ms(30)).await;
+    token.cancel();
+    sleep(ms(20)).await;
+    handle.cancel();
+    let report = handle.await.unwrap();
+    assert_eq!(start.elapsed(), ms(80));
+    assert_end(&report, TaskStatus::TimedOut, ErrorCode::TimedOut);
+    assert!(report.detached);
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_a_grace_the_answer_comes_with_the_stop() {
     let executor = ScriptedExecutor::new([Step::never()]);
     let house = House::built(registry([(agent("a"), executor)]), |builder| builder.grace(ms(0)));

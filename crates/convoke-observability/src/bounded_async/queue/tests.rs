@@ -81,7 +81,7 @@ impl Model {
     }
 }
 
-fn check(queue: &Queue<u64>, model: &Model) -> Result<(), TestCaseError> {
+fn check(queue: &Queue<u64>, model: &Model, capacity: usize) -> Result<(), TestCaseError> {
     let counters = queue.counters();
     prop_assert_eq!(counters.published, model.published);
     prop_assert_eq!(counters.delivered, model.delivered.len() as u64);
@@ -92,6 +92,7 @@ fn check(queue: &Queue<u64>, model: &Model) -> Result<(), TestCaseError> {
         counters.delivered + counters.failed + counters.dropped + counters.waiting
     );
     prop_assert_eq!(queue.settled_below(), model.settled_below());
+    prop_assert_eq!(queue.is_half_full(), 2 * model.waiting.len() >= capacity);
     Ok(())
 }
 
@@ -121,7 +122,7 @@ proptest! {
                 }
                 Op::Ask | Op::Finish(_) => {}
             }
-            check(&queue, &model)?;
+            check(&queue, &model, capacity)?;
         }
 
         queue.close();
@@ -135,7 +136,7 @@ proptest! {
             prop_assert_eq!(model.in_hand, Some(item));
             model.finish(Handed::Delivered);
         }
-        check(&queue, &model)?;
+        check(&queue, &model, capacity)?;
         prop_assert_eq!(queue.counters().waiting, 0);
         prop_assert!(model.delivered.is_sorted());
     }

@@ -46,7 +46,7 @@ impl<W: Debug> Dispatch<W> {
             assert_eq!(agent.detached as usize, own.iter().filter(|(.., holding)| holding.detached).count());
             let awaits =
                 |claim: &Claim<W>| claim.waits.iter().any(|&wait| !self.waits[wait].awaited.is_empty());
-            let blocked: HashSet<_> =
+            let blocked: BTreeSet<_> =
                 own.iter().filter(|(_, claim, _)| awaits(claim)).map(|(key, ..)| *key).collect();
             assert_eq!(agent.blocked, blocked);
             assert_eq!(self.by_id[&agent.id], key);

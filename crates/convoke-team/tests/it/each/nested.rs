@@ -172,6 +172,8 @@ async fn what_a_task_asked_for_is_stopped_when_it_ends_although_the_answers_live
     let report = coordinate(&house, task("t"), |ctx| async move {
         let mut answers = ctx.team().run_each(named(["quick", "obeys", "in line"]), RunOptions::new());
         assert_eq!(answers.next().await.unwrap().0, 0);
+        // The next one has begun, and is not only about to.
+        settle().await;
         *keep.lock() = Some(answers);
         Ok(TaskOutcome::completed("done"))
     })
