@@ -216,6 +216,14 @@ ids! {
     StepId = "step";
     /// Names one tool call, so that its answer can be matched to it.
     CallId = "call";
+    /// Names a log within a journal.
+    LogId = "log";
+    /// Names who claims a log: one run of one process, say.
+    OwnerId = "owner";
+    /// Names one commit within its log, so that a repeat of it is known as one.
+    CommitId = "commit";
+    /// Names a signal within its log, so that a repeat of it is known as one.
+    SignalId = "signal";
 }
 
 /// An id converts into itself, so that builders can take `impl TryInto<Id>` for ids and texts alike.

@@ -24,6 +24,7 @@
 //! | `status`, `code`, `error` | the state machine of a task, the error codes, the errors |
 //! | `message`, `artifact` | what is said and what is kept |
 //! | `budget` | counters that are reserved before they are spent |
+//! | `journal` | the contract of logs that outlive a process |
 //! | `scope` | what work inherits from the work that asked for it |
 
 mod agent;
@@ -35,6 +36,7 @@ mod digest;
 mod error;
 mod id;
 mod id_generator;
+mod journal;
 mod message;
 mod outcome;
 mod report;
@@ -53,10 +55,14 @@ pub use derived::{AttemptPart, derived_id};
 pub use digest::RequestDigest;
 pub use error::{ExecutorError, TaskError, error_chain};
 pub use id::{
-    AgentId, ArtifactId, CallId, IdError, IdProblem, MAX_ID_BYTES, MessageId, PlanId, SessionId, SkillId,
-    StepId, TaskId,
+    AgentId, ArtifactId, CallId, CommitId, IdError, IdProblem, LogId, MAX_ID_BYTES, MessageId, OwnerId,
+    PlanId, SessionId, SignalId, SkillId, StepId, TaskId,
 };
 pub use id_generator::IdGenerator;
+pub use journal::{
+    AnyJournal, Claim, Commit, Committed, Durability, FencingToken, Journal, JournalCapabilities,
+    JournalError, JournalErrorKind, LogContents, ReadFrom, Record, Sequence, Signal, Snapshot,
+};
 pub use message::{Message, Role, json_size};
 pub use outcome::{TaskOutcome, TaskOutput};
 pub use report::{NotCompleted, Pause, TaskReport, Timing};

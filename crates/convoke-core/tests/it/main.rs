@@ -16,6 +16,7 @@ mod digest;
 mod errors;
 mod generated;
 mod ids;
+mod journal;
 mod json_size;
 mod ledger;
 mod outcome;
