@@ -6,6 +6,8 @@
 mod agent_executor;
 #[cfg(feature = "observability")]
 mod event_sink;
+#[cfg(feature = "journal")]
+mod journal;
 #[cfg(feature = "consensus")]
 mod resolver;
 
@@ -13,5 +15,7 @@ mod resolver;
 pub use agent_executor::agent_executor;
 #[cfg(feature = "observability")]
 pub use event_sink::{Published, event_sink};
+#[cfg(feature = "journal")]
+pub use journal::{durable_journal, journal};
 #[cfg(feature = "consensus")]
 pub use resolver::resolver;

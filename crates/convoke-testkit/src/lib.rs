@@ -36,10 +36,12 @@
 //! | `step`, `scripted` | an executor that follows a script |
 //! | `trial` | one call of an executor, without a runtime |
 //! | `recording_observer`, `failing_observer`, `failing_sink` | who listens to a team |
-//! | [`conformance`] | suites for implementors of sinks, executors and resolvers |
+//! | `faulty_journal` | a journal that fails where a test says |
+//! | [`conformance`] | suites for implementors of sinks, executors, resolvers and journals |
 //!
 //! | feature | default | adds |
 //! |---|---|---|
+//! | `journal` | no | `FaultyJournal`, `conformance::journal`, `conformance::durable_journal` |
 //! | `observability` | by `team` | `FailingSink`, `conformance::event_sink` |
 //! | `registry` | by `team` | `ScriptedExecutor`, `Step`, `Trial`, `conformance::agent_executor` |
 //! | `team` | yes | `RecordingObserver`, `FailingObserver`, and the two above |
@@ -47,7 +49,7 @@
 //!
 //! `Gate` and `dropped_after` are always there.
 
-#[cfg(any(feature = "consensus", feature = "observability", feature = "registry"))]
+#[cfg(any(feature = "consensus", feature = "journal", feature = "observability", feature = "registry"))]
 pub mod conformance;
 mod dropped_after;
 #[cfg(feature = "team")]
@@ -56,6 +58,8 @@ mod failing_observer;
 mod failing_sink;
 #[cfg(feature = "observability")]
 mod faults;
+#[cfg(feature = "journal")]
+mod faulty_journal;
 mod gate;
 #[cfg(feature = "team")]
 mod recording_observer;
@@ -71,6 +75,8 @@ pub use dropped_after::dropped_after;
 pub use failing_observer::FailingObserver;
 #[cfg(feature = "observability")]
 pub use failing_sink::FailingSink;
+#[cfg(feature = "journal")]
+pub use faulty_journal::{FaultyJournal, JournalFault};
 pub use gate::Gate;
 #[cfg(feature = "team")]
 pub use recording_observer::RecordingObserver;
