@@ -1,1 +1,7 @@
-//! x
+//! The journal in files over a file system that forgets, fails and counts.
+
+mod bytes;
+mod costs;
+mod faults;
+mod script;
+mod sim_disk;

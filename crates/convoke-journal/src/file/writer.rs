@@ -49,15 +49,7 @@ impl Writer {
         settings: Settings,
         unsure_taken: Vec<SignalId>,
     ) -> Self {
-        Self {
-            live,
-            token,
-            settings,
-            lock: Some(lock),
-            file: None,
-            is_unsynced: false,
-            taken: unsure_taken,
-        }
+        Self { live, token, settings, lock: Some(lock), file: None, is_unsynced: false, taken: unsure_taken }
     }
 
     /// Lets others claim the log.
@@ -111,7 +103,14 @@ impl Writer {
                 reply(answer, done);
             }
             Job::Close(answer) => {
-                let failure = attempt(held, failure, || self.make_durable(held)).err();
+                let failure = attempt(held, failure, || {
+                    // What this owner has read may be what an earlier one did not live to see durable.
+                    if self.live.durable_end < self.live.end {
+                        self.ready(held)?;
+                    }
+                    self.make_durable(held)
+                });
+                let failure = failure.err();
                 self.file = None;
                 _ = answer.send(Closed { lock: self.lock.take(), failure });
             }

@@ -8,4 +8,6 @@
     reason = "the helpers of tests are tests too, which clippy sees only in `#[test]` functions"
 )]
 
+mod against_memory;
 mod conformance;
+mod processes;

@@ -60,7 +60,11 @@ async fn logs(journal: &impl Journal) {
     fine(journal.create(&two).await);
     refused(journal.create(&one).await, JournalErrorKind::AlreadyExists);
     assert_eq!(fine(journal.list("conformance/logs/").await), [one.clone(), two.clone()], "logs by prefix");
-    assert_eq!(fine(journal.list("conformance/logs/1").await), std::slice::from_ref(&one), "logs by a whole id");
+    assert_eq!(
+        fine(journal.list("conformance/logs/1").await),
+        std::slice::from_ref(&one),
+        "logs by a whole id"
+    );
     assert_eq!(fine(journal.list("conformance/logs/3").await), [], "logs by a prefix that none has");
 
     let longest = log(&"x".repeat(256 - "conformance/".len()));
