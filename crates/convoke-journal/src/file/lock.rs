@@ -79,3 +79,6 @@ fn decode(bytes: &[u8]) -> Option<Slot> {
     };
     Some(Slot { token, state })
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,4 +10,5 @@
 
 mod against_memory;
 mod conformance;
+mod file;
 mod processes;

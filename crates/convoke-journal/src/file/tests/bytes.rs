@@ -85,8 +85,41 @@ async fn go_on(disk: &SimDisk, contents: &LogContents, what: &str) {
     assert_eq!(after.next, contents.next.after(1), "{what}");
     assert_eq!(after.records.split_last().unwrap().1, contents.records, "{what}");
     let files = disk.files();
-    for (path, torn) in files.iter().filter(|(path, _)| path.contains("/torn-")) {
-        let of = before.values().any(|bytes| bytes.ends_with(torn));
-        assert!(of && !torn.is_empty(), "{path} holds what was in no file: {what}");
+    let torn: Vec<_> =
+        files.iter().filter(|(path, _)| path.contains("/torn-")).map(|(_, bytes)| bytes).collect();
+    let (path, segment) = before.iter().rfind(|(path, _)| path.contains("/segment-")).unwrap();
+    let mended = &files[path];
+    let kept = segment.iter().zip(mended).take_while(|(before, after)| before == after).count();
+    // Nothing of the segment goes that is not set aside; what is new may begin as that does.
+    let [lost] = torn[..] else {
+        assert!(torn.is_empty() && kept == segment.len(), "{what}");
+        return;
+    };
+    assert!(segment.ends_with(lost) && segment.len() - lost.len() <= kept, "{what}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_invalid_frame_before_a_valid_one_is_damage_and_the_last_one_is_torn() {
+    let whole = finished().await;
+    let files = whole.files();
+    let (path, bytes) = files.iter().rfind(|(path, _)| path.contains("/segment-")).unwrap();
+    let frames: Vec<_> =
+        bytes.windows(3).enumerate().filter(|(_, marker)| marker == b"cjf").map(|(at, _)| at).collect();
+    assert_eq!(frames.len(), 2);
+    for (number, start) in frames.into_iter().enumerate() {
+        let mut changed = bytes.clone();
+        changed[start + 50] ^= 1;
+        whole.replace(path, &changed);
+        let read = journal(&whole).read(&script::log(), ReadFrom::Latest).await;
+        if number == 0 {
+            let error = read.unwrap_err();
+            let expected = format!(
+                "log `plan/7` is damaged: `{path}` has an invalid frame before a valid one at byte {start}; nothing was \
+                 changed, restore it"
+            );
+            assert_eq!((error.kind(), error.to_string()), (JournalErrorKind::Damaged, expected));
+        } else {
+            assert_eq!(read.unwrap().next, Sequence::new(14));
+        }
     }
 }

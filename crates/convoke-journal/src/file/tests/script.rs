@@ -206,6 +206,15 @@ impl Progress {
         };
         let count = assert_prefix(&contents);
         assert!((self.durable..=self.asked).contains(&count), "{count} records after {self:?}");
+        // What is kept for forks is as whole.
+        match journal.read(&log(), ReadFrom::Before(Sequence::START)).await {
+            Ok(all) => assert_eq!((assert_prefix(&all), all.first), (count, Sequence::START)),
+            Err(error) => {
+                let JournalErrorKind::Compacted { oldest } = error.kind() else { panic!("{error}") };
+                let kept = journal.read(&log(), ReadFrom::Before(oldest)).await.unwrap();
+                assert_eq!((assert_prefix(&kept), kept.first), (count, oldest));
+            }
+        }
     }
 
     /// Checks the signals that an owner is told of.

@@ -4,6 +4,7 @@ use convoke_core::{Committed, Journal, JournalErrorKind, ReadFrom, Sequence};
 use futures_util::future::join_all;
 
 use super::{claimed, commit, fine, own_log, refused, texts};
+use crate::dropped_after;
 
 /// How many commits stand in line at the same time.
 const IN_LINE: u64 = 64;
@@ -12,6 +13,7 @@ pub(super) async fn check(journal: &impl Journal) {
     places(journal).await;
     repeats(journal).await;
     in_line(journal).await;
+    dropped(journal).await;
     odd_records(journal).await;
 }
 
@@ -76,6 +78,22 @@ async fn in_line(journal: &impl Journal) {
     }
     let expected: Vec<_> = (0..IN_LINE).map(|number| number.to_string()).collect();
     assert_eq!(texts(journal, &log, ReadFrom::Latest).await, expected);
+}
+
+/// An append that is dropped midway has happened or not; its repeat finds out, and makes it so.
+async fn dropped(journal: &impl Journal) {
+    let (log, claim) = own_log(journal, "dropped").await;
+    for (polls, number) in (0..4).zip(0..) {
+        let commit = commit(&format!("c{number}"), claim, number).with_record(number.to_string());
+        dropped_after(polls, journal.append(&log, commit.clone())).await;
+        let committed = fine(journal.append(&log, commit).await);
+        assert_eq!(
+            committed.first,
+            Sequence::new(number),
+            "the repeat of a commit that was dropped after {polls} polls"
+        );
+    }
+    assert_eq!(texts(journal, &log, ReadFrom::Latest).await, ["0", "1", "2", "3"]);
 }
 
 async fn odd_records(journal: &impl Journal) {
