@@ -4,5 +4,7 @@
 mod agent_executor;
 #[cfg(feature = "observability")]
 mod event_sink;
+#[cfg(feature = "journal")]
+mod journal;
 #[cfg(feature = "consensus")]
 mod resolver;

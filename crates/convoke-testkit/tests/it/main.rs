@@ -6,8 +6,10 @@
     reason = "the helpers of tests are tests too, which clippy sees only in `#[test]` functions"
 )]
 
-#[cfg(any(feature = "consensus", feature = "observability", feature = "registry"))]
+#[cfg(any(feature = "consensus", feature = "journal", feature = "observability", feature = "registry"))]
 mod conformance;
+#[cfg(feature = "journal")]
+mod faulty_journal;
 mod gate;
 #[cfg(feature = "registry")]
 mod scripted;

@@ -1,11 +1,14 @@
 //! Every byte of a finished log flipped, or all from there on cut away.
 
+use std::collections::BTreeMap;
+
 use convoke_core::{Claim, Commit, CommitId, Journal, JournalErrorKind, LogContents, ReadFrom, Sequence};
 
 use super::{
     script::{self, Progress, journal},
     sim_disk::{Crash, SimDisk},
 };
+use crate::FileJournal;
 
 /// A finished log that has a snapshot with records behind it, older snapshots, and a signal that waits.
 async fn finished() -> SimDisk {
@@ -73,18 +76,28 @@ async fn check(disk: &SimDisk, expected: &LogContents, what: &str) -> usize {
     }
 }
 
+async fn append(journal: &FileJournal, claim: Claim, record: &str) {
+    let id = CommitId::new(record).unwrap();
+    let commit = Commit::new(id, claim.token, claim.next).with_record(record);
+    journal.append(&script::log(), commit).await.unwrap();
+}
+
 /// The next owner appends behind what can be read, and nothing that it cuts away is lost.
 async fn go_on(disk: &SimDisk, contents: &LogContents, what: &str) {
     let before = disk.files();
     let owned = journal(disk);
     let claim: Claim = Progress::default().claim(&owned).await.unwrap();
     assert_eq!(claim.next, contents.next, "{what}");
-    let commit = Commit::new(CommitId::new("next").unwrap(), claim.token, claim.next).with_record("next");
-    owned.append(&script::log(), commit).await.unwrap();
+    append(&owned, claim, "next").await;
     let after = owned.read(&script::log(), ReadFrom::Latest).await.unwrap();
     assert_eq!(after.next, contents.next.after(1), "{what}");
     assert_eq!(after.records.split_last().unwrap().1, contents.records, "{what}");
     let files = disk.files();
+    let claim = Progress::default().claim(&owned).await.unwrap();
+    append(&owned, claim, "and one more").await;
+    let is_torn =
+        |files: &BTreeMap<String, Vec<u8>>| files.keys().filter(|path| path.contains("/torn-")).count();
+    assert_eq!(is_torn(&disk.files()), is_torn(&files), "what was mended is torn: {what}");
     let torn: Vec<_> =
         files.iter().filter(|(path, _)| path.contains("/torn-")).map(|(_, bytes)| bytes).collect();
     let (path, segment) = before.iter().rfind(|(path, _)| path.contains("/segment-")).unwrap();
