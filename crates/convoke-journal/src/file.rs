@@ -47,6 +47,8 @@ const LOOK_FOR_SIGNALS: Duration = Duration::from_secs(1);
 /// Claims do not end by time: an owner holds the lock of its log, which the operating system frees when the process ends,
 /// however it ends. Nobody else gets the log before that; the `ttl` of a claim says nothing here.
 ///
+/// Dropping the last clone ends what it holds, as [`abandon`](Journal::abandon) does.
+///
 /// A commit is a frame with checksums, or a part of one that commits which come at the same time share. A strict one has
 /// been through `fdatasync` when it is answered. A write that fails poisons its claim: nothing is tried again behind it.
 /// [`docs/concepts/journal.md`](https://github.com/convoke-rs/convoke/blob/main/docs/concepts/journal.md) says what is

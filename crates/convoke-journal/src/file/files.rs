@@ -47,8 +47,8 @@ pub(crate) trait OpenFile: Send + Sync {
     fn try_lock(&self) -> io::Result<bool>;
 }
 
-/// What a file that is being written is called until it is whole.
-pub(super) const UNFINISHED: &str = ".unfinished";
+/// How the name of a file ends until it is whole. No escaped id ends like that: `~` stands in none but before a digest.
+pub(super) const UNFINISHED: &str = "~unfinished";
 
 /// Makes a file of this name that is whole once it is there, also after a loss of power.
 pub(super) fn write_whole(files: &dyn Files, folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {

@@ -139,3 +139,6 @@ impl Segment {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -60,7 +60,6 @@ impl Held {
         let mut untold = HashMap::new();
         let mut damaged = None;
         for name in names {
-            // The ending is that of no name of a signal: those have no capital letter and no `~` but before a digest.
             if name.ends_with(UNFINISHED) || self.told.lock().contains(&name) {
                 continue;
             }

@@ -89,6 +89,8 @@ async fn a_signal_of_this_process_is_heard_at_once_and_one_that_comes_by_file_wi
     let claim = claim(&journal).await;
     let log = log();
     let began = Instant::now();
+    journal.signal(&log, signal("x.unfinished")).await.unwrap();
+    assert_eq!(journal.next_signals(&log, claim.token).await.unwrap(), [signal("x.unfinished")]);
     let (heard, sent) =
         tokio::join!(journal.next_signals(&log, claim.token), journal.signal(&log, signal("one")));
     sent.unwrap();
