@@ -28,7 +28,7 @@ pub(super) struct Held {
     pub(super) token: FencingToken,
     pub(super) files: Arc<dyn Files>,
     pub(super) line: Mutex<Line>,
-    /// Something came while a frame waits for more.
+    /// The last one that a frame waits for has come, or one that does not wait.
     pub(super) arrived: Condvar,
     /// Held by whoever serves the line.
     writer: Mutex<Writer>,
@@ -167,7 +167,10 @@ impl Held {
         let mut line = self.line.lock();
         let put = put(&mut line)?;
         if line.is_served {
-            self.arrived.notify_all();
+            // Not before all are there: to wake for each costs more than a sync.
+            if line.window().is_none() {
+                self.arrived.notify_all();
+            }
         } else if !line.is_idle() {
             line.is_served = true;
             drop(line);

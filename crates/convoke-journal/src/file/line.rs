@@ -4,6 +4,7 @@ use std::{
     collections::{HashSet, VecDeque},
     io,
     sync::Arc,
+    time::Duration,
 };
 
 use convoke_core::{
@@ -256,9 +257,10 @@ impl Line {
         Some(receiver)
     }
 
-    /// How many commits are in line, where all are strict and nothing else is there.
-    pub(super) fn gathering(&self) -> Option<usize> {
-        (self.strict_commits > 0 && self.strict_commits == self.jobs.len()).then_some(self.strict_commits)
+    /// How long what is in line waits for more: only strict commits do.
+    pub(super) fn window(&self) -> Option<Duration> {
+        let is_strict = self.strict_commits > 0 && self.strict_commits == self.jobs.len();
+        if is_strict { self.cohort.window(self.strict_commits) } else { None }
     }
 
     /// The commits that the next frame takes, where commits are at the front of the line.

@@ -243,9 +243,7 @@ impl Writer {
 /// Waits, not long, for those who are about to commit too.
 fn gather(held: &Held, line: &mut MutexGuard<'_, Line>) {
     let mut until = None;
-    while let Some(commits) = line.gathering()
-        && let Some(window) = line.cohort.window(commits)
-    {
+    while let Some(window) = line.window() {
         let until = *until.get_or_insert_with(|| Instant::now() + window);
         if held.arrived.wait_until(line, until).timed_out() {
             return;

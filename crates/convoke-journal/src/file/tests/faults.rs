@@ -1,6 +1,8 @@
 //! A failure at each call that changes something, and an end of the machine at each.
 
-use convoke_core::{Commit, CommitId, Journal, JournalErrorKind, ReadFrom, Sequence};
+use std::time::Duration;
+
+use convoke_core::{Commit, CommitId, Journal, JournalErrorKind, OwnerId, ReadFrom, Sequence};
 
 use super::{
     script::{self, Progress, journal},
@@ -108,6 +110,39 @@ async fn a_machine_that_ends_at_any_call_loses_nothing_that_was_answered() {
         }
         assert!(is_over, "there were more calls than tried");
     }
+}
+
+/// Also where no owner has written a record, so that the lock alone knows.
+#[tokio::test(start_paused = true)]
+async fn no_token_is_given_twice_wherever_the_machine_ends() {
+    let mut ends = 0;
+    // So long that half of a slot is not all that is in it.
+    let owner = &OwnerId::new("x".repeat(250)).unwrap();
+    let log = &script::log();
+    for fault in [Fault::Forever, Fault::HalfForever] {
+        for call in 0..ENOUGH {
+            let disk = SimDisk::new();
+            let first = journal(&disk);
+            first.create(log).await.unwrap();
+            disk.fail_at(call, fault);
+            let mut answered = 0;
+            for _ in 0..4 {
+                let Ok(claim) = first.claim(log, owner, Duration::ZERO).await else { break };
+                answered = claim.token.get();
+                first.release(log, claim.token).await.unwrap();
+            }
+            if disk.is_fault_left() {
+                break;
+            }
+            ends += 1;
+            for crash in [Crash::Kill, Crash::PowerLoss, Crash::Some(3), Crash::Some(4), Crash::Some(5)] {
+                let next = journal(&disk.after(crash));
+                let token = next.claim(log, owner, Duration::ZERO).await.unwrap().token.get();
+                assert!(token > answered, "{token} after {answered}, call {call} {fault:?} {crash:?}");
+            }
+        }
+    }
+    assert!(ends > 8, "{ends}");
 }
 
 #[tokio::test(start_paused = true)]
