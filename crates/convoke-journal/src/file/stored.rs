@@ -2,7 +2,9 @@
 
 use std::io;
 
-use convoke_core::{FencingToken, JournalError, LogContents, ReadFrom, Record, Sequence, SignalId, Snapshot};
+use convoke_core::{
+    FencingToken, JournalError, JournalErrorKind, LogContents, ReadFrom, Record, Sequence, SignalId, Snapshot,
+};
 
 use super::{
     files::Files,
@@ -84,7 +86,15 @@ impl Folder {
             let inventory = self.inventory(files)?;
             match self.contents_of(files, &inventory, from) {
                 // The owner may have compacted it away since the names were read.
-                Err(_) if attempt < ATTEMPTS && self.has_changed(files, &inventory) => attempt += 1,
+                Err(error) if self.has_changed(files, &inventory) => {
+                    if attempt == ATTEMPTS {
+                        let problem = "changes faster than it can be read; try again";
+                        return Err(
+                            JournalError::new(JournalErrorKind::Io, &self.log, problem).with_source(error)
+                        );
+                    }
+                    attempt += 1;
+                }
                 answer => return answer,
             }
         }

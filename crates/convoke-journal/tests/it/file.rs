@@ -105,6 +105,36 @@ async fn a_signal_of_this_process_is_heard_at_once_and_one_that_comes_by_file_wi
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_waits_for_signals_hears_of_the_end_of_its_claim_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = FileJournal::open(folder.path()).await.unwrap();
+    journal.create(&log()).await.unwrap();
+    let log = log();
+    for end in 0..4 {
+        let claim = claim(&journal).await;
+        let began = Instant::now();
+        let ends = async {
+            tokio::task::yield_now().await;
+            match end {
+                0 => journal.release(&log, claim.token).await.unwrap(),
+                1 => journal.abandon(&log, claim.token),
+                2 => _ = self::claim(&journal).await,
+                _ => journal.delete(&log, claim.token).await.unwrap(),
+            }
+        };
+        let (heard, ()) = tokio::join!(journal.next_signals(&log, claim.token), ends);
+        assert_eq!(heard.unwrap_err().kind(), JournalErrorKind::Fenced, "{end}");
+        assert_eq!(began.elapsed(), Duration::ZERO, "{end}");
+        while end == 1
+            && let Err(error) = journal.claim(&log, &OwnerId::new("a").unwrap(), Duration::ZERO).await
+        {
+            // Whoever served the abandoned claim has not let go of the lock yet.
+            assert_eq!(error.kind(), JournalErrorKind::Claimed);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_damaged_signal_is_told_of_and_keeps_no_other_back() {
     let folder = tempfile::tempdir().unwrap();
     let journal = FileJournal::open(folder.path()).await.unwrap();

@@ -12,3 +12,4 @@ mod against_memory;
 mod conformance;
 mod file;
 mod processes;
+mod threads;

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use convoke_core::{Claim, Commit, CommitId, Journal, OwnerId, Sequence};
+use convoke_core::{Claim, Commit, CommitId, Journal, OwnerId, ReadFrom, Sequence};
 use futures_util::future::join_all;
 
 use super::{
@@ -65,6 +65,10 @@ async fn relaxed_commits_wait_for_one_sync() {
     let before = disk.counts().file_syncs;
     for number in 0..1_000 {
         journal.append(&log(), commit(claim, number).relaxed()).await.unwrap();
+        if number % 100 == 99 {
+            // Waits until they are written, so that there are ten frames or more.
+            journal.read(&log(), ReadFrom::Latest).await.unwrap();
+        }
     }
     journal.flush(&log(), claim.token).await.unwrap();
     assert_eq!(disk.counts().file_syncs - before, 1);
