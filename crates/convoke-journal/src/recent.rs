@@ -49,3 +49,6 @@ impl<K: Clone + Eq + Hash, V> Recent<K, V> {
         self.order.iter().filter_map(|key| Some((key, self.entries.get(key)?)))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::{
     files::Files,
     folder::{Folder, segment_name},
+    line::Lock,
     lock::{self, LogState},
     names::{self, Unescaped},
     removal,
@@ -78,10 +79,10 @@ impl Folder {
         if !is_deleted() {
             return Ok(());
         }
-        let lock = files.open(&path)?;
+        let lock = Lock(files.open(&path)?);
         // Whoever holds the lock of the file that is at this path is the only one who removes it. Where the lock is that of
         // an earlier file, another has removed that one, and what is at the path now is not deleted.
-        if lock.try_lock()? && is_deleted() { removal::remove(files, &self.path) } else { Ok(()) }
+        if lock.0.try_lock()? && is_deleted() { removal::remove(files, &self.path) } else { Ok(()) }
     }
 }
 

@@ -94,4 +94,11 @@ impl OpenFile for File {
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
+
+    fn unlock(&self) -> io::Result<()> {
+        Self::unlock(self)
+    }
 }
+
+#[cfg(test)]
+mod tests;

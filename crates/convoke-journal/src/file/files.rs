@@ -32,7 +32,7 @@ pub(crate) trait Files: Send + Sync + 'static {
     fn now(&self) -> Instant;
 }
 
-/// A file that is open for reading and writing. What is locked is free again once this is dropped.
+/// A file that is open for reading and writing.
 pub(crate) trait OpenFile: Send + Sync {
     fn read(&self) -> io::Result<Vec<u8>>;
 
@@ -45,6 +45,8 @@ pub(crate) trait OpenFile: Send + Sync {
 
     /// `false` where it is locked elsewhere, also in this process.
     fn try_lock(&self) -> io::Result<bool>;
+
+    fn unlock(&self) -> io::Result<()>;
 }
 
 /// How the name of a file ends until it is whole. No escaped id ends like that: `~` stands in none but before a digest.

@@ -76,9 +76,9 @@ impl Held {
 
     fn lock(files: &dyn Files, folder: &Folder) -> Result<Lock, JournalError> {
         let path = folder.lock();
-        let file = files.open(&path).map_err(|error| folder.unreadable(&path, error))?;
-        if file.try_lock().map_err(|error| folder.failed("cannot be locked", &path, error))? {
-            return Ok(Lock(file));
+        let file = Lock(files.open(&path).map_err(|error| folder.unreadable(&path, error))?);
+        if file.0.try_lock().map_err(|error| folder.failed("cannot be locked", &path, error))? {
+            return Ok(file);
         }
         // Where others cannot read a locked file, nobody is named.
         let slot = files.read(&path).ok().and_then(|slots| lock::latest(&slots));

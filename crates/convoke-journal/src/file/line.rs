@@ -57,6 +57,14 @@ pub(super) enum Job {
 /// The lock of a log, while it is held.
 pub(super) struct Lock(pub(super) Box<dyn OpenFile>);
 
+/// Closing the file is not enough: a process that is started at this moment has it open too, until it runs its program.
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Where it fails, closing is what is left.
+        _ = self.0.unlock();
+    }
+}
+
 impl std::fmt::Debug for Lock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Lock")

@@ -276,7 +276,7 @@ fn sorted(heard: Result<Vec<Signal>, JournalErrorKind>) -> Result<Vec<Signal>, J
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn files_do_what_memory_does(ops in prop::collection::vec(op(), 1..80)) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use convoke_core::{Commit, CommitId, Journal, JournalErrorKind, OwnerId, ReadFrom, Sequence};
+use convoke_core::{Claim, Commit, CommitId, Journal, JournalErrorKind, OwnerId, ReadFrom, Sequence};
 
 use super::{
     script::{self, Progress, journal},
@@ -110,6 +110,38 @@ async fn a_machine_that_ends_at_any_call_loses_nothing_that_was_answered() {
         }
         assert!(is_over, "there were more calls than tried");
     }
+}
+
+/// An answer says that a commit is durable, also where it was written by an earlier claim, or as a relaxed one.
+#[tokio::test(start_paused = true)]
+async fn a_repeat_is_as_durable_as_a_first() {
+    let log = &script::log();
+    let disk = SimDisk::new();
+    let owned = journal(&disk);
+    owned.create(log).await.unwrap();
+    let claim = Progress::default().claim(&owned).await.unwrap();
+    let commit = |claim: Claim, id: &str, place| {
+        let id = CommitId::new(id).unwrap();
+        Commit::new(id, claim.token, Sequence::new(place)).with_record("r")
+    };
+    let durable = async || {
+        let after = journal(&disk.after(Crash::PowerLoss));
+        after.read(log, ReadFrom::Latest).await.unwrap().next
+    };
+    owned.append(log, commit(claim, "relaxed", 0).relaxed()).await.unwrap();
+    owned.append(log, commit(claim, "relaxed", 0).relaxed()).await.unwrap();
+    assert_eq!(durable().await, Sequence::START);
+    owned.append(log, commit(claim, "relaxed", 0)).await.unwrap();
+    assert_eq!(durable().await, Sequence::new(1));
+
+    // The write works, and its sync fails.
+    disk.fail_at(1, Fault::Once);
+    let error = owned.append(log, commit(claim, "strict", 1)).await.unwrap_err();
+    assert_eq!(error.kind(), JournalErrorKind::Poisoned);
+    let claim = Progress::default().claim(&owned).await.unwrap();
+    assert_eq!((claim.next, durable().await), (Sequence::new(2), Sequence::new(1)));
+    owned.append(log, commit(claim, "strict", 1)).await.unwrap();
+    assert_eq!(durable().await, Sequence::new(2));
 }
 
 /// Also where no owner has written a record, so that the lock alone knows.

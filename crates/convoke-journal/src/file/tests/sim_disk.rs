@@ -441,13 +441,18 @@ impl OpenFile for SimFile {
         *self.is_locked.lock() |= is_free;
         Ok(is_free)
     }
+
+    fn unlock(&self) -> io::Result<()> {
+        let mut state = self.disk.0.lock();
+        if std::mem::take(&mut *self.is_locked.lock()) && state.machine == self.machine {
+            state.nodes[self.node].is_locked = false;
+        }
+        Ok(())
+    }
 }
 
 impl Drop for SimFile {
     fn drop(&mut self) {
-        let mut state = self.disk.0.lock();
-        if *self.is_locked.lock() && state.machine == self.machine {
-            state.nodes[self.node].is_locked = false;
-        }
+        OpenFile::unlock(self).unwrap();
     }
 }
