@@ -54,3 +54,6 @@ fn check(log: &LogId, what: &str, id: &str, bytes: usize, most: usize) -> Result
         format!("was given {what} `{id}` of {bytes} bytes; at most {most} are allowed, so split it");
     Err(JournalError::new(JournalErrorKind::TooLarge, log, problem))
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use convoke_core::{Committed, Journal, JournalErrorKind, ReadFrom, Sequence};
 use futures_util::future::join_all;
 
-use super::{claimed, commit, fine, own_log, refused, texts};
+use super::{claimed, commit, fine, own_log, refused, signal_id, texts};
 use crate::dropped_after;
 
 /// How many commits stand in line at the same time.
@@ -47,6 +47,7 @@ async fn repeats(journal: &impl Journal) {
     let conflict = JournalErrorKind::Conflict { next: Sequence::new(2) };
     let other = commit("one", claim, 2).with_record("c");
     refused(journal.append(&log, other).await, conflict);
+    refused(journal.append(&log, one.clone().taking(signal_id("s"))).await, conflict);
 
     fine(journal.release(&log, claim.token).await);
     let later = claimed(journal, &log, "b").await;
