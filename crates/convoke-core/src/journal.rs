@@ -111,11 +111,11 @@ pub trait Journal: Send + Sync + 'static {
     /// Those of the store alone.
     fn list(&self, prefix: &str) -> impl Future<Output = Result<Vec<LogId>, JournalError>> + Send;
 
-    /// Removes a log with its signals, and ends the claim. The id may be created again.
+    /// Removes a log with its signals, and ends the claim, which ends too where this fails. The id may be created again.
     ///
     /// # Errors
     ///
-    /// [`Fenced`](JournalErrorKind::Fenced).
+    /// [`Fenced`](JournalErrorKind::Fenced); [`Poisoned`](JournalErrorKind::Poisoned) where the log may still be there.
     fn delete(
         &self,
         log: &LogId,

@@ -55,7 +55,7 @@ fn all_before_the_last_strict_frame_that_something_follows_is_durable() {
 #[test]
 fn a_torn_frame_that_holds_a_copy_of_an_earlier_one_is_torn() {
     let first = frame(5, 1, true, &body("first", "r"));
-    let copies = frame(6, 1, true, &body("copies", first.clone()));
+    let copies = frame(6, 1, true, &body("copies", [&first[..], b"and more"].concat()));
     let mut bytes = header();
     bytes.extend(&first);
     let end = bytes.len();

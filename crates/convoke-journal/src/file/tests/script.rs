@@ -68,8 +68,8 @@ pub(super) struct Progress {
     /// The greatest token of an answered claim.
     token: u64,
     sent: Vec<&'static str>,
-    /// Taken by a commit that was asked for.
-    taking: Vec<&'static str>,
+    /// Taken by a commit that was asked for, whose record has this place.
+    taking: Vec<(&'static str, Sequence)>,
     taken: Vec<&'static str>,
 }
 
@@ -157,7 +157,7 @@ impl Progress {
                 }
                 if let Take(signal) = step {
                     commit = commit.taking(signal_id(signal));
-                    self.taking.push(signal);
+                    self.taking.push((signal, commit.expected));
                 }
                 let next = usize::try_from(commit.next().get()).unwrap();
                 self.asked = self.asked.max(next);
@@ -219,7 +219,10 @@ impl Progress {
 
     /// Checks the signals that an owner is told of.
     pub(super) async fn check_signals(&self, journal: &FileJournal, claim: Claim) {
-        let expected: Vec<_> = self.sent.iter().filter(|signal| !self.taking.contains(signal)).collect();
+        // A commit that did not come to be took nothing.
+        let is_taken =
+            |signal: &&str| self.taking.iter().any(|(taken, at)| taken == signal && *at < claim.next);
+        let expected: Vec<_> = self.sent.iter().filter(|signal| !is_taken(signal)).collect();
         if expected.is_empty() {
             return;
         }
