@@ -95,6 +95,8 @@ impl Folder {
                     }
                     attempt += 1;
                 }
+                // The owner may have cut a torn end off, and appended, in the middle of a read. Damage stays.
+                Err(error) if attempt == 1 && error.kind() == JournalErrorKind::Damaged => attempt += 1,
                 answer => return answer,
             }
         }

@@ -3,5 +3,6 @@
 mod bytes;
 mod costs;
 mod faults;
+mod readers;
 mod script;
 mod sim_disk;
