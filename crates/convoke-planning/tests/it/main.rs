@@ -1,0 +1,17 @@
+//! The public behaviour of plans as values.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "the helpers of tests are tests too, which clippy sees only in `#[test]` functions"
+)]
+
+mod cycles;
+mod fixtures;
+mod generated;
+mod plan;
+mod policy;
+mod status;
+mod validator;
