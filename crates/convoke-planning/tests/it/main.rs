@@ -11,6 +11,7 @@
 mod cycles;
 mod fixtures;
 mod generated;
+mod normalizer;
 mod plan;
 mod policy;
 mod status;
