@@ -3,6 +3,7 @@
 //! This crate knows no team, no agent beyond its id, no tool beyond its name, and no vote. It runs nothing, does no I/O
 //! and reads no clock.
 
+mod codec;
 mod dependency;
 mod draft;
 mod graph;
@@ -18,6 +19,7 @@ mod step;
 mod step_index;
 mod validator;
 
+pub use codec::{CodecError, DEFAULT_MAX_BYTES, FORMAT_VERSION, PlanCodec};
 pub use dependency::{Dependency, Edge, Wait};
 pub use draft::{PlanDraft, StepDraft};
 pub use issue::{InvalidPlan, IssueCode, PlanIssue};

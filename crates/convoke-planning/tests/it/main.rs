@@ -8,6 +8,7 @@
     reason = "the helpers of tests are tests too, which clippy sees only in `#[test]` functions"
 )]
 
+mod codec;
 mod cycles;
 mod fixtures;
 mod generated;
