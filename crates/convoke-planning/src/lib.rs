@@ -1,7 +1,55 @@
 //! Plans of work as values: checked graphs of steps, their repair, their JSON, their order and their pictures.
 //!
+//! A person or a model writes a [`PlanDraft`], of which nothing is known; a [`PlanNormalizer`] repairs what can be
+//! repaired without a change of meaning; a [`PlanValidator`] makes a [`Plan`] of it, or says everything that is wrong. A
+//! plan says what is to be done and after what, and nothing of how far that is: where each step stands is in a
+//! [`Readiness`], a table by [`StepIndex`], and which of the ready steps is first is in a [`ReadyQueue`].
+//!
+//! ```
+//! use convoke_planning::{
+//!     PlanDraft, PlanValidator, PrioritySignals, Prioritization, Readiness, ReadyQueue, StepDraft, StepStatus,
+//! };
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let draft = PlanDraft::new("say whether the release can go out")
+//!     .with_step(StepDraft::new("style").titled("Look at the style"))
+//!     .with_step(StepDraft::new("tests").titled("Read the test report").with_signals(PrioritySignals::new().with_urgency(2.0)))
+//!     .with_step(StepDraft::new("verdict").titled("Weigh both").input_from("tests").after_end_of("style"));
+//! let plan = PlanValidator::default().validate(draft)?;
+//!
+//! let mut standing = Readiness::new(&plan);
+//! let mut ready = ReadyQueue::new(&plan, Prioritization::default());
+//! for step in plan.indices().filter(|step| standing.is_ready(*step)) {
+//!     ready.push(&plan, step, 0)?;
+//! }
+//! let mut order = Vec::new();
+//! while let Some(step) = ready.pop(0) {
+//!     standing.set(&plan, step, StepStatus::Running)?;
+//!     order.push(plan.step(step).map(|step| step.id.as_str()));
+//!     standing.set(&plan, step, StepStatus::Completed)?;
+//!     for edge in plan.dependents(step).filter(|edge| standing.is_ready(edge.step)) {
+//!         ready.push(&plan, edge.step, 0)?;
+//!     }
+//! }
+//! assert_eq!(order, [Some("tests"), Some("style"), Some("verdict")]);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! This crate knows no team, no agent beyond its id, no tool beyond its name, and no vote. It runs nothing, does no I/O
-//! and reads no clock.
+//! and reads no clock. The graph library that it uses appears in no signature.
+//!
+//! | where | what |
+//! |---|---|
+//! | `draft`, `dependency`, `signals` | what a person or a model writes |
+//! | `normalizer` | repairs that change no meaning |
+//! | `validator`, `issue` | from a draft to a plan, or to all that is wrong |
+//! | `plan`, `step`, `step_index`, `graph` | the plan, its steps and who waits for whom |
+//! | `policy` | how a plan may run |
+//! | `status`, `readiness` | where steps stand, and which are ready |
+//! | `priority` | which of the ready is first |
+//! | `codec` | JSON, and the JSON in a model's answer |
+//! | `diagram` | Mermaid and DOT |
 
 mod codec;
 mod dependency;
@@ -13,6 +61,7 @@ mod plan;
 mod policy;
 mod priority;
 mod quoted;
+mod readiness;
 mod signals;
 mod status;
 mod step;
@@ -27,6 +76,7 @@ pub use normalizer::{Normalized, PlanNormalizer, Repair, RepairKind};
 pub use plan::Plan;
 pub use policy::{Backoff, PlanPolicy, PlanPolicyBuilder, PolicyError, StepLimit};
 pub use priority::{Prioritization, PriorityWeights};
+pub use readiness::{Readiness, TransitionError};
 pub use signals::PrioritySignals;
 pub use status::StepStatus;
 pub use step::PlanStep;

@@ -15,5 +15,6 @@ mod generated;
 mod normalizer;
 mod plan;
 mod policy;
+mod readiness;
 mod status;
 mod validator;
