@@ -75,7 +75,7 @@ pub use issue::{InvalidPlan, IssueCode, PlanIssue};
 pub use normalizer::{Normalized, PlanNormalizer, Repair, RepairKind};
 pub use plan::Plan;
 pub use policy::{Backoff, PlanPolicy, PlanPolicyBuilder, PolicyError, StepLimit};
-pub use priority::{Prioritization, PriorityWeights};
+pub use priority::{Prioritization, PriorityScorer, PriorityWeights, ReadyQueue, ScoreError};
 pub use readiness::{Readiness, TransitionError};
 pub use signals::PrioritySignals;
 pub use status::StepStatus;

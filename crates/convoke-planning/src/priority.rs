@@ -1,8 +1,12 @@
 //! Which of the ready steps is first.
 
 mod fixed;
+mod queue;
+mod scorer;
 mod weights;
 
+pub use queue::ReadyQueue;
+pub use scorer::{PriorityScorer, ScoreError};
 pub use weights::PriorityWeights;
 
 /// How ready steps are ordered.

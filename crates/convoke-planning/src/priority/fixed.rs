@@ -13,6 +13,12 @@ const MAX: f64 = 70_368_744_177_664.0;
 /// Horizons go to 2⁴² milliseconds, 139 years.
 pub(super) const MAX_HORIZON_MILLIS: u64 = 1 << 42;
 
+/// The clock goes to 2⁴³ milliseconds, the year 2248, and stands there.
+///
+/// With that, a deadline within the horizon is below 2⁴⁴. A weight is at most 2⁸² steps, so weight × deadline is at most
+/// 2¹²⁶, base × horizon at most 2¹²⁴, and their sum stays below 2¹²⁷, which an `i128` holds.
+pub(super) const MAX_NOW_MILLIS: u64 = (1 << 43) - 1;
+
 /// The integer nearest to a score; `None` where it is no number or beyond the range.
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
 pub(super) fn from_f64(score: f64) -> Option<i128> {

@@ -15,6 +15,7 @@ mod generated;
 mod normalizer;
 mod plan;
 mod policy;
+mod priority;
 mod readiness;
 mod status;
 mod validator;

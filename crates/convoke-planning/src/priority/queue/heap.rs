@@ -1,0 +1,69 @@
+//! A heap whose entries may be out of date.
+
+use std::collections::BinaryHeap;
+
+use crate::priority::queue::{
+    entry::Entry,
+    places::{Place, Places},
+};
+
+/// So many entries out of date are never worth a sweep.
+const SPARE: usize = 64;
+
+#[derive(Debug)]
+pub(super) struct Heap<E> {
+    place: Place,
+    entries: BinaryHeap<E>,
+}
+
+impl<E: Entry> Heap<E> {
+    /// A heap of entries that hold while their step is at `place`.
+    pub(super) fn new(place: Place) -> Self {
+        Self { place, entries: BinaryHeap::new() }
+    }
+
+    pub(super) fn push(&mut self, entry: E) {
+        self.entries.push(entry);
+    }
+
+    /// The greatest entry that holds.
+    pub(super) fn peek(&mut self, places: &Places) -> Option<E> {
+        loop {
+            let top = *self.entries.peek()?;
+            if places.is(top.step(), top.generation(), self.place) {
+                return Some(top);
+            }
+            self.entries.pop();
+        }
+    }
+
+    /// Takes the greatest entry, which was looked at.
+    pub(super) fn pop(&mut self) {
+        self.entries.pop();
+    }
+
+    /// Takes the greatest entry that holds, if it is `wanted`.
+    pub(super) fn pop_if(&mut self, places: &Places, wanted: impl FnOnce(&E) -> bool) -> Option<E> {
+        let top = self.peek(places).filter(wanted)?;
+        self.entries.pop();
+        Some(top)
+    }
+
+    /// Throws out what is out of date, where that is most of it. The entries that go were pushed once each, and at least as
+    /// many go as stay, so a sweep costs each push a constant.
+    pub(super) fn sweep(&mut self, places: &Places) {
+        if self.entries.len() > 2 * places.count(self.place) + SPARE {
+            let place = self.place;
+            self.entries.retain(|entry| places.is(entry.step(), entry.generation(), place));
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+}

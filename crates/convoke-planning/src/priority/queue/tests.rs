@@ -1,0 +1,104 @@
+use std::cell::Cell;
+
+use crate::{PlanDraft, PlanPolicy, PlanValidator, PrioritySignals, PriorityWeights, StepDraft};
+
+use super::*;
+
+thread_local! {
+    static COMPARED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Called whenever two entries are compared.
+pub(super) fn count_comparison() {
+    COMPARED.set(COMPARED.get() + 1);
+}
+
+const HORIZON: u64 = 24 * 60 * 60 * 1_000;
+
+/// A plan of independent steps with scattered priorities; the deadline of the i-th is `deadline(i)`.
+fn wide(steps: u64, deadline: impl Fn(u64) -> u64) -> Plan {
+    let steps = (0..steps).map(|i| {
+        let priority = f64::from(u32::try_from(i.wrapping_mul(2_654_435_761) % 1_000).unwrap());
+        let signals = PrioritySignals::new().with_priority(priority).with_deadline(deadline(i));
+        StepDraft::new(format!("s{i}")).titled("x").with_signals(signals)
+    });
+    let policy = PlanPolicy::builder().max_steps(1_000_000).build().unwrap();
+    PlanValidator::new(&policy).validate(PlanDraft::new("wide").with_steps(steps)).unwrap()
+}
+
+fn filled(plan: &Plan) -> ReadyQueue {
+    let mut queue = ReadyQueue::new(plan, Prioritization::default());
+    for step in plan.indices() {
+        queue.push(plan, step, 0).unwrap();
+    }
+    queue
+}
+
+/// Comparisons a step where between two picks time moves on, so that each step crosses both borders before it is taken
+/// or is taken on the way.
+fn comparisons(steps: u64) -> f64 {
+    let plan = wide(steps, |i| HORIZON + 1 + i.wrapping_mul(48_271) % steps * 1_000);
+    COMPARED.set(0);
+    let mut queue = filled(&plan);
+    for pick in 0..steps {
+        let now = pick * (HORIZON + steps * 1_000) / steps;
+        assert!(queue.pop(now).is_some());
+    }
+    assert!(queue.is_empty());
+    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+    let each = COMPARED.get() as f64 / steps as f64;
+    each
+}
+
+#[test]
+fn a_pick_takes_comparisons_with_the_logarithm_of_the_queue() {
+    let (small, large) = (comparisons(500), comparisons(16_000));
+    // Five more doublings: at most a constant for each of the five heaps and each doubling.
+    assert!(small < 5.0 * 2.0 * 9.0, "{small}");
+    assert!(large < 5.0 * 2.0 * 14.0, "{large}");
+    assert!(large - small < 5.0 * 2.0 * 5.0, "{small}, {large}");
+}
+
+#[test]
+fn what_is_out_of_date_does_not_pile_up() {
+    let plan = wide(10, |i| HORIZON * (i % 3));
+    let mut queue = filled(&plan);
+    for round in 0..1_000 {
+        for step in plan.indices() {
+            queue.push(&plan, step, round).unwrap();
+        }
+    }
+    let heaps = queue.before.len() + queue.inside.len() + queue.overdue.len();
+    let moves = queue.entering.len() + queue.expiring.len();
+    assert!(heaps + moves <= 5 * (2 * 10 + 65), "{heaps}, {moves}");
+    assert_eq!(queue.len(), 10);
+}
+
+#[test]
+fn the_largest_numbers_fit() {
+    let most = 2_f64.powi(46);
+    let weights = PriorityWeights::new()
+        .with_deadline(most)
+        .and_then(|weights| weights.with_horizon(std::time::Duration::from_millis(1 << 42)))
+        .unwrap();
+    let signals =
+        |priority: f64, deadline| PrioritySignals::new().with_priority(priority).with_deadline(deadline);
+    let draft = PlanDraft::new("extremes")
+        .with_step(StepDraft::new("low").titled("x").with_signals(signals(-most, u64::MAX)))
+        .with_step(
+            StepDraft::new("high")
+                .titled("x")
+                .with_signals(signals(most, fixed::MAX_NOW_MILLIS + (1 << 42) - 1)),
+        )
+        .with_step(StepDraft::new("late").titled("x").with_signals(signals(-most, 0)));
+    let plan = PlanValidator::default().validate(draft).unwrap();
+    for now in [0, fixed::MAX_NOW_MILLIS, u64::MAX] {
+        let mut queue = ReadyQueue::new(&plan, weights);
+        for step in plan.indices() {
+            queue.push(&plan, step, now).unwrap();
+        }
+        let order: Vec<_> =
+            std::iter::from_fn(|| queue.pop(now)).map(|step| plan.step(step).unwrap().id.as_str()).collect();
+        assert_eq!(order, ["high", "late", "low"], "{now}");
+    }
+}
