@@ -53,6 +53,7 @@
 
 mod codec;
 mod dependency;
+mod diagram;
 mod draft;
 mod graph;
 mod issue;
@@ -70,6 +71,7 @@ mod validator;
 
 pub use codec::{CodecError, DEFAULT_MAX_BYTES, FORMAT_VERSION, PlanCodec};
 pub use dependency::{Dependency, Edge, Wait};
+pub use diagram::Diagram;
 pub use draft::{PlanDraft, StepDraft};
 pub use issue::{InvalidPlan, IssueCode, PlanIssue};
 pub use normalizer::{Normalized, PlanNormalizer, Repair, RepairKind};

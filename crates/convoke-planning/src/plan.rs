@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt, sync::Arc};
 
 use convoke_core::{Artifact, Metadata, PlanId, StepId};
 
-use crate::{Edge, PlanDraft, PlanStep, StepDraft, StepIndex, graph::Graph};
+use crate::{Diagram, Edge, PlanDraft, PlanStep, StepDraft, StepIndex, graph::Graph};
 
 /// A checked plan: its steps, and the graph of who waits for whom.
 ///
@@ -128,6 +128,21 @@ impl Plan {
             artifacts: self.artifacts().to_vec(),
             metadata: self.metadata().clone(),
         }
+    }
+
+    /// A picture of the plan, to colour by status.
+    pub fn diagram(&self) -> Diagram<'_> {
+        Diagram::new(self)
+    }
+
+    /// The picture as a Mermaid flowchart.
+    pub fn to_mermaid(&self) -> String {
+        self.diagram().to_mermaid()
+    }
+
+    /// The picture in the DOT language of Graphviz.
+    pub fn to_dot(&self) -> String {
+        self.diagram().to_dot()
     }
 
     fn size(&self) -> u32 {

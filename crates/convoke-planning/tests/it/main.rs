@@ -10,6 +10,7 @@
 
 mod codec;
 mod cycles;
+mod diagram;
 mod fixtures;
 mod generated;
 mod normalizer;
