@@ -18,5 +18,6 @@ mod plan;
 mod policy;
 mod priority;
 mod readiness;
+mod scale;
 mod status;
 mod validator;
