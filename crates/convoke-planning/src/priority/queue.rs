@@ -15,16 +15,18 @@
 //! The first step is the best of three tops, compared by score at that moment. All numbers are exact ([`fixed`]), so the
 //! comparison of tops and that within a heap are one total order.
 //!
-//! Time never goes back, so a step moves on at most twice. Two more heaps, by deadline, say who does next. An entry of a
-//! step that moved, was taken or was removed stays where it is and is thrown away when it comes to the top; a heap with
-//! more of those than of others is swept. So a heap is never larger than twice its steps and a constant, each step enters
-//! at most five heaps, and a queue of n steps takes O(log n) a pick, averaged over the picks, whatever the deadlines do.
+//! Time never goes back, so a step moves on at most twice. Two more orders, by deadline, say who does next. An entry of a
+//! step that moved, was taken or was removed stays where it is and is thrown away when it comes first; what has more of
+//! those than of others is swept. So nothing is larger than twice its steps and a constant, each step enters at most five
+//! orders at O(log n) each, and a queue of n steps takes O(log n) a pick, averaged over the picks, whatever the deadlines
+//! do.
 //!
 //! [`fixed`]: super::fixed
 
 mod entry;
 mod heap;
 mod places;
+mod timers;
 
 use std::fmt;
 
@@ -33,12 +35,16 @@ use crate::{
     priority::{
         fixed,
         queue::{
-            entry::{Moves, NO_DEADLINE, Ranked},
+            entry::{Moves, NO_DEADLINE},
             heap::Heap,
             places::{Place, Places},
+            timers::Timers,
         },
     },
 };
+
+/// So many entries out of date are never worth a sweep.
+const SPARE: usize = 64;
 
 /// The ready steps of a plan, the first of them at hand.
 ///
@@ -73,11 +79,11 @@ pub struct ReadyQueue {
     /// No step moves on before this time.
     next_move: u64,
     places: Places,
-    before: Heap<Ranked>,
-    inside: Heap<Ranked>,
-    overdue: Heap<Ranked>,
-    entering: Heap<Moves>,
-    expiring: Heap<Moves>,
+    before: Heap,
+    inside: Heap,
+    overdue: Heap,
+    entering: Timers,
+    expiring: Timers,
 }
 
 impl ReadyQueue {
@@ -99,8 +105,8 @@ impl ReadyQueue {
             before: Heap::new(Place::Before),
             inside: Heap::new(Place::Inside),
             overdue: Heap::new(Place::Overdue),
-            entering: Heap::new(Place::Before),
-            expiring: Heap::new(Place::Inside),
+            entering: Timers::new(Place::Before),
+            expiring: Timers::new(Place::Inside),
         }
     }
 

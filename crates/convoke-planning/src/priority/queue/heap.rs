@@ -3,31 +3,29 @@
 use std::collections::BinaryHeap;
 
 use crate::priority::queue::{
-    entry::Entry,
+    SPARE,
+    entry::{Entry, Ranked},
     places::{Place, Places},
 };
 
-/// So many entries out of date are never worth a sweep.
-const SPARE: usize = 64;
-
 #[derive(Debug)]
-pub(super) struct Heap<E> {
+pub(super) struct Heap {
     place: Place,
-    entries: BinaryHeap<E>,
+    entries: BinaryHeap<Ranked>,
 }
 
-impl<E: Entry> Heap<E> {
+impl Heap {
     /// A heap of entries that hold while their step is at `place`.
     pub(super) fn new(place: Place) -> Self {
         Self { place, entries: BinaryHeap::new() }
     }
 
-    pub(super) fn push(&mut self, entry: E) {
+    pub(super) fn push(&mut self, entry: Ranked) {
         self.entries.push(entry);
     }
 
     /// The greatest entry that holds.
-    pub(super) fn peek(&mut self, places: &Places) -> Option<E> {
+    pub(super) fn peek(&mut self, places: &Places) -> Option<Ranked> {
         loop {
             let top = *self.entries.peek()?;
             if places.is(top.step(), top.generation(), self.place) {
@@ -40,13 +38,6 @@ impl<E: Entry> Heap<E> {
     /// Takes the greatest entry, which was looked at.
     pub(super) fn pop(&mut self) {
         self.entries.pop();
-    }
-
-    /// Takes the greatest entry that holds, if it is `wanted`.
-    pub(super) fn pop_if(&mut self, places: &Places, wanted: impl FnOnce(&E) -> bool) -> Option<E> {
-        let top = self.peek(places).filter(wanted)?;
-        self.entries.pop();
-        Some(top)
     }
 
     /// Throws out what is out of date, where that is most of it. The entries that go were pushed once each, and at least as
