@@ -13,8 +13,10 @@ mod models;
 
 #[path = "../../crates/convoke-registry/src"]
 mod source {
+    pub(crate) mod answers;
     pub(crate) mod awaiting;
     pub(crate) mod context;
+    pub(crate) mod coordination;
     pub(crate) mod dispatch;
     pub(crate) mod executor;
     pub(crate) mod function;
@@ -29,12 +31,17 @@ mod source {
 }
 
 use source::{
-    awaiting, context, dispatch, executor, function, lease, progress, registry, run_options, running, slots,
-    task_handle, team_handle,
+    answers, awaiting, context, coordination, dispatch, executor, function, lease, progress, registry,
+    run_options, running, slots, task_handle, team_handle,
 };
 
+pub use answers::Answers;
 pub use awaiting::Awaitable;
 pub use context::{CoordinatedContext, DEFAULT_GRACE, ExecutionContext};
+pub use coordination::{
+    Coordination, CoordinationBody, CoordinationCheck, CoordinationError, CoordinationEvents,
+    CoordinationMoment, CoordinationStage,
+};
 pub use dispatch::{Availability, Refusal, WaitStep};
 pub use executor::{AgentExecutor, AnyExecutor, ExecutorCapabilities};
 pub use function::FunctionExecutor;
@@ -45,7 +52,7 @@ pub use run_options::{RunOptions, TeamError};
 pub use running::{RunningTask, TaskClaim, Wait, WaitId};
 pub use slots::{LeaseBatch, SlotRequest, SlotUsage, Slots};
 pub use task_handle::{TaskDriver, TaskHandle};
-pub use team_handle::{CoordinationBody, CoordinationCheck, TeamAnswer, TeamBackend, TeamHandle};
+pub use team_handle::{TeamAnswer, TeamBackend, TeamHandle};
 pub use tokio_util::sync::CancellationToken;
 
 fn main() {

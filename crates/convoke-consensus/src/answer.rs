@@ -1,7 +1,10 @@
 //! What votes are compared by.
 
-use convoke_core::TaskOutput;
+use std::collections::BTreeMap;
+
 use serde_json::{Number, Value};
+
+use convoke_core::TaskOutput;
 
 /// What a participant answers, such that two that mean the same are equal.
 ///
@@ -60,26 +63,35 @@ impl Answer {
     }
 }
 
-/// The largest whole number up to which a JSON number that is written with a fraction or an exponent is exact.
-const EXACT: f64 = 9_007_199_254_740_992.0;
-
-/// The value with each whole number written as one.
+/// The value in one form: fields by name, and each whole number without a fraction or an exponent.
 fn plain(value: Value) -> Value {
     match value {
         Value::Number(number) => Value::Number(plain_number(number)),
         Value::Array(items) => items.into_iter().map(plain).collect(),
-        Value::Object(fields) => fields.into_iter().map(|(name, field)| (name, plain(field))).collect(),
+        Value::Object(fields) => {
+            // Sorted here, since a feature of `serde_json` that another crate asks for keeps them as they were written.
+            let fields: BTreeMap<_, _> =
+                fields.into_iter().map(|(name, field)| (name, plain(field))).collect();
+            Value::Object(fields.into_iter().collect())
+        }
         other => other,
     }
 }
 
 fn plain_number(number: Number) -> Number {
-    #[expect(clippy::cast_possible_truncation, reason = "a whole number within 2^53 fits")]
-    let whole = |float: f64| (float.fract() == 0.0 && float.abs() <= EXACT).then_some(float as i64);
-    match number.as_f64().filter(|_| number.is_f64()).and_then(whole) {
-        Some(whole) => whole.into(),
-        None => number,
-    }
+    let Some(float) = number.as_f64().filter(|_| number.is_f64()) else { return number };
+    let whole = float.fract() == 0.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a whole number in range is exact"
+    )]
+    let plain = match float {
+        0.0..18_446_744_073_709_551_616.0 if whole => Some((float as u64).into()),
+        -9_223_372_036_854_775_808.0..0.0 if whole => Some((float as i64).into()),
+        _ => Number::from_f64(float),
+    };
+    plain.unwrap_or(number)
 }
 
 #[cfg(test)]

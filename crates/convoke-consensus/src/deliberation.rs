@@ -5,10 +5,13 @@ use std::{future, sync::Arc};
 use tokio::time::{Instant, sleep_until};
 
 use convoke_core::{
-    AgentId, CapacityPolicy, ErrorCode, ExecutorError, TaskError, TaskId, TaskOutcome, TaskOutput,
-    TaskReport, TaskRequest, TaskStatus, derived_id, error_chain,
+    AgentId, CapacityPolicy, ErrorCode, ExecutorError, NotCompleted, TaskError, TaskId, TaskOutcome,
+    TaskOutput, TaskReport, TaskRequest, TaskStatus, derived_id, error_chain,
 };
-use convoke_registry::{CoordinatedContext, CoordinationError, RunOptions, TeamAnswer, TeamError};
+use convoke_observability::drop_isolated;
+use convoke_registry::{
+    CoordinatedContext, CoordinationError, DEFAULT_GRACE, RunOptions, TeamAnswer, TeamError,
+};
 
 use crate::{
     ConsensusRequest, ConsensusSummary, Decide, Decision, Resolver as _, ResolverContext, Verdict,
@@ -17,6 +20,9 @@ use crate::{
     results::tally_verdict,
     summary::{KEY, Told},
 };
+
+/// How many bytes of a resolver's reason are told.
+const MAX_REASON: usize = 1000;
 
 /// Why nobody listens any more.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,18 +59,19 @@ impl Deliberation {
             Ok::<_, CoordinationError>((agent.clone(), id))
         };
         let participants = participants.iter().map(task).collect::<Result<_, _>>()?;
-        let now = Instant::now();
-        let before = |deadline: Instant| {
-            deadline.checked_sub(ctx.grace().min(deadline.saturating_duration_since(now) / 8))
-        };
-        let cut = ctx.scope().deadline().and_then(before);
+        // Without a grace whoever waits for the consensus gives up at its deadline, and what is certain by then would be lost.
+        let grace = if ctx.grace().is_zero() { DEFAULT_GRACE } else { ctx.grace() };
+        let cut = ctx.scope().child_deadline(Instant::now(), grace);
         Ok(Self { ctx, request, participants, told, cut })
     }
 
     /// Runs the round to its verdict, or to why there is none.
     pub(crate) async fn run(self) -> Result<TaskOutcome, CoordinationError> {
-        let told = Arc::clone(&self.told);
-        let (verdict, summary) = self.round().await?;
+        let (told, resolver) = (Arc::clone(&self.told), self.request.resolver.clone());
+        let round = self.round().await;
+        // Its destructor is its own, and so is a panic of that.
+        drop_isolated(resolver);
+        let (verdict, summary) = round?;
         let outcome = match verdict {
             Ok(output) => Ok(TaskOutcome::completed(with_summary(output, &summary))),
             Err(error) => {
@@ -87,24 +94,28 @@ impl Deliberation {
             (Err(error), _) => Err(error),
             (Ok(_), Some(tally)) if tally.decision() == Decision::Reached => Ok(tally_verdict(tally)),
             (Ok(End::Stopped), _) => Err(stopped()),
+            // It is certain that there is none, whoever was stopped since.
+            (Ok(End::Decided), _) => Ok(Verdict::not_reached(why_not(&collected, &summary))),
             // All may be in because all were stopped with it.
             (Ok(_), _) if collected.is_cut_off() && self.ctx.scope().cancellation().is_cancelled() => {
                 Err(stopped())
             }
             (Ok(_), _) if collected.is_cut_off() => Err(timed_out(&summary)),
-            (Ok(_), _) if collected.is_too_small() => {
-                Ok(Verdict::not_reached("too few participants succeeded"))
+            (Ok(_), tally) if tally.is_some() || collected.is_too_small() => {
+                Ok(Verdict::not_reached(why_not(&collected, &summary)))
             }
-            (Ok(_), Some(_)) => Ok(Verdict::not_reached(no_votes(&summary))),
-            (Ok(_), None) => self.resolve(collected, &summary).await,
+            (Ok(_), _) => self.resolve(collected, &summary).await,
         };
-        let output = verdict.and_then(|Verdict { output, voters, notes }| {
+        let output = verdict.and_then(|Verdict { output, voters, spoilt, notes }| {
             let matching = voters.len();
             summary.voters = voters;
+            // A count has them already, also where it is not reached.
+            summary.spoilt.extend(spoilt);
             summary.notes = notes;
             match output {
                 Ok(output) => Ok(output.with_metadata("matching_votes", matching)),
                 Err(reason) => {
+                    let reason = reason.get(..reason.floor_char_boundary(MAX_REASON)).unwrap_or_default();
                     let text = format!("consensus was not reached, {reason}: {summary}");
                     Err(TaskError::new(ErrorCode::ConsensusNotReached, text))
                 }
@@ -115,7 +126,9 @@ impl Deliberation {
 
     /// Asks, and listens until it can be decided. What has not answered by then is stopped as this returns.
     async fn collect(&self, collected: &mut Collection) -> Result<End, TaskError> {
-        let mut answers = self.ctx.team().run_each(self.requests(), RunOptions::new());
+        let mut options = RunOptions::new();
+        options.deadline = self.cut;
+        let mut answers = self.ctx.team().run_each(self.requests(), options);
         let stop = self.ctx.scope().cancellation();
         let cut = async {
             match self.cut {
@@ -188,17 +201,27 @@ impl Deliberation {
             ctx.team().clone(),
             ctx.scope().clone(),
         );
-        let stop = ctx.scope().cancellation();
+        let (results, stop) = (collected.into_results(), ctx.scope().cancellation());
+        let resolve = async { request.resolver.resolve(results.clone(), resolver_ctx).await };
+        let mut resolving = Box::pin(guarded_future(resolve));
         let verdict = tokio::select! {
             biased;
-            verdict = guarded_future(request.resolver.resolve(collected.into_results(), resolver_ctx)) => verdict?,
-            () = stop.cancelled() => return Err(stopped()),
+            verdict = &mut resolving => Some(verdict?),
+            () = stop.cancelled() => None,
         };
+        drop_isolated(resolving);
+        let Some(verdict) = verdict else { return Err(stopped()) };
+        let stranger =
+            |verdict: &Verdict| verdict.voters.iter().find(|voter| !results.is_success(voter)).cloned();
+        if let Some(stranger) = verdict.as_ref().ok().and_then(stranger) {
+            let text = format!("resolver rests its verdict on `{stranger}`, which did not succeed");
+            return Err(TaskError::new(ErrorCode::ContractViolation, text));
+        }
         // What it asks for is stopped with the participants, and its error may be no more than that.
         verdict.map_err(|error| match cut {
             _ if stop.is_cancelled() => stopped(),
-            Some(cut) if cut <= Instant::now() => timed_out(summary),
-            _ => resolver_error(&error),
+            Some(cut) if cut <= Instant::now() && says_stopped(&error) => timed_out(summary),
+            _ => guarded(|| resolver_error(&error)).unwrap_or_else(|panicked| panicked),
         })
     }
 }
@@ -221,13 +244,25 @@ fn with_summary(output: TaskOutput, summary: &ConsensusSummary) -> TaskOutput {
     }
 }
 
-/// Why a count that is at its end has no winner.
-fn no_votes(summary: &ConsensusSummary) -> &'static str {
+/// Why there is no verdict.
+fn why_not(collected: &Collection, summary: &ConsensusSummary) -> &'static str {
+    if collected.is_too_small() {
+        return "too few participants succeeded";
+    }
     match summary.votes.as_slice() {
         [] => "no participant voted",
         [first, second, ..] if first.weight == second.weight => "the votes are level",
         _ => "no answer has the votes",
     }
+}
+
+/// Whether a resolver says that it, or what it asked for, was stopped.
+fn says_stopped(error: &ExecutorError) -> bool {
+    let nested = error.as_error().and_then(|source| source.downcast_ref::<NotCompleted>());
+    let is_stopped = |nested: &NotCompleted| {
+        matches!(nested.report().status, TaskStatus::Cancelled | TaskStatus::TimedOut)
+    };
+    error.code() == ErrorCode::Cancelled || nested.is_some_and(is_stopped)
 }
 
 /// The error of a resolver as a report carries it.

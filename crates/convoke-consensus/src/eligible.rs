@@ -33,8 +33,7 @@ fn available(request: &ConsensusRequest, team: &TeamHandle) -> Result<Vec<AgentI
             (ErrorCode::AgentNotFound, "no agent is registered; add the participants first".to_owned())
         } else {
             let skills: Vec<_> = skills.iter().map(|skill| format!("`{skill}`")).collect();
-            let text =
-                format!("no agent has {}; register one, or name the participants", skills.join(" and "));
+            let text = format!("no agent has {}; register one, or require less", skills.join(" and "));
             (ErrorCode::CapabilityNotFound, text)
         };
         return Err(TaskError::new(code, text));
@@ -46,7 +45,7 @@ fn available(request: &ConsensusRequest, team: &TeamHandle) -> Result<Vec<AgentI
     let available: Vec<_> =
         found.into_iter().filter(is_available).map(|agent| agent.descriptor.id().clone()).collect();
     if available.is_empty() {
-        let text = format!("none of the {able} agents that could take part is available; wait for one");
+        let text = format!("no agent that could take part is available, of {able}; wait for one");
         return Err(TaskError::new(ErrorCode::AgentUnavailable, text));
     }
     Ok(available)
@@ -74,7 +73,7 @@ fn defect(
     }
     if minimum > count {
         return Ok(Some(format!(
-            "{minimum} agents must succeed, but {count} take part; ask for fewer, or name more"
+            "minimum of successful agents is {minimum}, and {count} can be asked; ask for fewer, or name more"
         )));
     }
     if let Some(agent) = &request.task.preferred_agent {

@@ -168,9 +168,8 @@ impl Events {
 }
 
 impl CoordinationEvents for Events {
-    fn observe(&self, moment: &CoordinationMoment<'_>) -> bool {
-        // The error is dropped in here, where a panic of its destructor counts too.
-        self.observer.as_ref().is_none_or(|observer| observer.0.observe(&self.event(moment)).is_ok())
+    fn observe(&self, moment: &CoordinationMoment<'_>) -> Result<(), ObserverError> {
+        self.observer.as_ref().map_or(Ok(()), |observer| observer.0.observe(&self.event(moment)))
     }
 
     fn to_event(&self, moment: &CoordinationMoment<'_>, id: EventId, unix_millis: u64) -> Event {

@@ -34,7 +34,12 @@ pub fn reach_consensus(
     reach_consensus_with(team, request, RunOptions::new())
 }
 
+/// The field of the metadata that tells two consensuses on one task apart.
+const RULES: &str = "consensus_rules";
+
 /// As [`reach_consensus`], with a token, a deadline or a budget, or a word about what ran under the id before.
+/// [`IfCompleted::Return`](convoke_session::IfCompleted::Return) gives the recorded verdict where task, participants, agreement, basis
+/// and minimum are the same; the resolver is not compared.
 ///
 /// # Cancel safety
 ///
@@ -50,7 +55,7 @@ pub fn reach_consensus_with(
 ) -> impl Future<Output = Result<ConsensusReport, TeamError>> + Send + use<> {
     let asked = Eligible::default();
     let events = Events { observer: request.observer.clone(), eligible: Arc::clone(&asked) };
-    let task = request.task.clone();
+    let task = request.task.clone().with_metadata(RULES, request.digested());
     let (finders, found, checked) = (team.clone(), Arc::clone(&asked), request.clone());
     let check = move || {
         let participants = eligible(&checked, &finders)?;
@@ -61,8 +66,12 @@ pub fn reach_consensus_with(
     let told = Told::default();
     let heard = Arc::clone(&told);
     let coordination = Coordination::new(move |ctx| async move {
-        let participants = asked.get().map_or(&[][..], Vec::as_slice);
-        Deliberation::new(ctx, request, participants, told)?.run().await
+        let participants = match asked.get() {
+            Some(participants) => participants.clone(),
+            // Unchecked, where the record was to answer and then could not.
+            None => eligible(&request, ctx.team())?,
+        };
+        Deliberation::new(ctx, request, &participants, told)?.run().await
     });
     team.coordinate(task, options, coordination.with_check(check).with_events(events))
         .map(move |answer| Ok(ConsensusReport::with_summary(answer?, heard.lock().take())))

@@ -32,9 +32,9 @@ impl ConsensusReport {
         }
     }
 
-    /// Whether there is a verdict.
+    /// Whether there is a verdict. A task that completed and was no consensus, whose report a record gave, has none.
     pub fn is_success(&self) -> bool {
-        self.report.is_success()
+        self.report.is_success() && self.summary.is_some()
     }
 
     /// How its task ended.

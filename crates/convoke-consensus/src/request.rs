@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+
 use convoke_core::{AgentId, IdError, TaskRequest};
 
 use crate::{
@@ -141,6 +143,26 @@ impl ConsensusRequest {
     #[must_use]
     pub fn on_event(self, observe: impl Fn(&ConsensusEvent) + Send + Sync + 'static) -> Self {
         self.with_observer(FunctionObserver(observe))
+    }
+
+    /// What makes another consensus of the same task, in a form that goes into its digest.
+    pub(crate) fn digested(&self) -> Value {
+        let mut participants: Vec<_> = self.participants.iter().map(AgentId::as_str).collect();
+        participants.sort_unstable();
+        let agreement = match self.agreement {
+            Agreement::StrictMajority => json!("strict_majority"),
+            Agreement::AtLeast(least) => json!({ "at_least": least }),
+        };
+        let basis = match self.basis {
+            Basis::Successful => "successful",
+            Basis::Participants => "participants",
+        };
+        json!({
+            "participants": participants,
+            "agreement": agreement,
+            "basis": basis,
+            "minimum_successful_agents": self.minimum_successful_agents,
+        })
     }
 
     pub(crate) fn rules(&self) -> Rules {

@@ -46,8 +46,9 @@ use crate::{Counting, Results};
 ///
 /// # Errors
 ///
-/// The consensus fails with the error's code, `execution_failed` as a rule, and can be tried again under its id; where the
-/// deadline has stopped what it asked for, it has timed out. The text is private to the caller, unless it was [declared public](ExecutorError::with_public).
+/// The consensus fails with the error's code, `execution_failed` as a rule, and can be tried again under its id. Where the
+/// deadline has stopped what it asked the team for, and it says so ([`ExecutorError::cancelled`], or the
+/// [`NotCompleted`](convoke_core::NotCompleted) of that by `?`), the consensus has timed out. The text is private to the caller, unless it was [declared public](ExecutorError::with_public).
 ///
 /// # Panics
 ///
@@ -83,21 +84,34 @@ pub trait Resolver: Send + Sync + 'static {
 pub struct Verdict {
     pub(crate) output: Result<TaskOutput, Cow<'static, str>>,
     pub(crate) voters: BTreeSet<AgentId>,
+    pub(crate) spoilt: BTreeSet<AgentId>,
     pub(crate) notes: Metadata,
 }
 
 impl Verdict {
+    fn new(output: Result<TaskOutput, Cow<'static, str>>) -> Self {
+        Self { output, voters: BTreeSet::new(), spoilt: BTreeSet::new(), notes: Metadata::new() }
+    }
+
     /// The participants agree on this.
     pub fn agreed(output: impl Into<TaskOutput>) -> Self {
-        Self { output: Ok(output.into()), voters: BTreeSet::new(), notes: Metadata::new() }
+        Self::new(Ok(output.into()))
     }
 
-    /// They do not agree. Every observer may read the reason: it says why, and nothing of what was answered.
+    /// They do not agree. Every observer may read the reason, of which 1,000 bytes are told: it says why, and nothing of what was
+    /// answered.
     pub fn not_reached(reason: impl Into<Cow<'static, str>>) -> Self {
-        Self { output: Err(reason.into()), voters: BTreeSet::new(), notes: Metadata::new() }
+        Self::new(Err(reason.into()))
     }
 
-    /// Says on whose answers it rests.
+    /// Says whose answers hold no vote, although they succeeded.
+    #[must_use]
+    pub fn with_spoilt(mut self, spoilt: impl IntoIterator<Item = AgentId>) -> Self {
+        self.spoilt = spoilt.into_iter().collect();
+        self
+    }
+
+    /// Says on whose answers it rests; one that did not succeed makes it a `contract_violation`.
     #[must_use]
     pub fn by(mut self, voters: impl IntoIterator<Item = AgentId>) -> Self {
         self.voters = voters.into_iter().collect();
@@ -124,6 +138,11 @@ impl Verdict {
     /// On whose answers it rests.
     pub fn voters(&self) -> &BTreeSet<AgentId> {
         &self.voters
+    }
+
+    /// Whose answers hold no vote.
+    pub fn spoilt(&self) -> &BTreeSet<AgentId> {
+        &self.spoilt
     }
 
     /// What the resolver noted.

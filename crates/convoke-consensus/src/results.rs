@@ -39,6 +39,12 @@ impl Results {
             .filter_map(|(agent, report)| Some((agent, report.output.as_ref()?)))
     }
 
+    /// Whether this participant completed.
+    pub fn is_success(&self, agent: &AgentId) -> bool {
+        let place = self.0.reports.binary_search_by(|(one, _)| one.cmp(agent));
+        place.ok().and_then(|place| self.0.reports.get(place)).is_some_and(|(_, report)| report.is_success())
+    }
+
     /// The rules of the request.
     pub fn rules(&self) -> Rules {
         self.0.rules
@@ -73,8 +79,9 @@ pub(crate) fn ballot(counting: &Counting, report: &TaskReport) -> Ballot {
 
 /// The verdict of a count as it stands.
 pub(crate) fn tally_verdict(tally: &Tally) -> Verdict {
-    match tally.leading().filter(|_| tally.decision() == Decision::Reached) {
+    let verdict = match tally.leading().filter(|_| tally.decision() == Decision::Reached) {
         Some(votes) => Verdict::agreed(votes.answer.to_output()).by(votes.voters.iter().cloned()),
         None => Verdict::not_reached("no answer has the votes"),
-    }
+    };
+    verdict.with_spoilt(tally.spoilt().iter().cloned())
 }

@@ -22,6 +22,7 @@ const NAMED: usize = 5;
 /// anything that was answered: `5 eligible, 5 asked, 3 succeeded, 2 failed (`d` timed_out, `e` agent_not_found); 2 votes required;
 /// votes 2 (`a`, `b`), 1 (`c`)`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct ConsensusSummary {
     /// Which call of the consensus this was, from 1.
@@ -37,7 +38,8 @@ pub struct ConsensusSummary {
     /// The votes that an answer needed, in weight, whatever those that are not in would have said; `None` where nothing is
     /// counted.
     pub required: Option<u64>,
-    /// Each answer with its votes, the weightiest first; empty where nothing is counted.
+    /// Each answer with its votes, the weightiest first; empty where nothing is counted. The answers are whole, here and in
+    /// the record of the task: where they are long, count a field.
     pub votes: Vec<VoteCount>,
     /// Who completed without a vote in the output.
     pub spoilt: BTreeSet<AgentId>,
@@ -79,6 +81,7 @@ pub struct FailedParticipant {
     /// Why.
     pub code: Option<ErrorCode>,
     /// The same for a person: what every observer may read. Of a wait that could never end it is the path.
+    #[serde(default)]
     pub text: Option<String>,
 }
 
@@ -116,7 +119,12 @@ impl fmt::Display for ConsensusSummary {
         if self.succeeded < self.minimum_successful_agents {
             write!(f, "; {} must succeed", self.minimum_successful_agents)?;
         }
-        let Some(required) = self.required else { return Ok(()) };
+        let Some(required) = self.required else {
+            if !self.voters.is_empty() {
+                write!(f, "; rests on {}", self.voters.len())?;
+            }
+            return list(f, self.voters.iter().map(|agent| format!("`{agent}`")));
+        };
         write!(f, "; {required} {} required; votes ", if required == 1 { "vote" } else { "votes" })?;
         if self.votes.is_empty() {
             return f.write_str("none");

@@ -3,7 +3,7 @@
 mod current;
 mod extensions;
 
-use std::{fmt, iter, sync::Arc};
+use std::{fmt, iter, sync::Arc, time::Duration};
 
 pub use current::InScope;
 pub use extensions::Extension;
@@ -173,6 +173,14 @@ impl Scope {
     /// When the work must stop, on tokio's clock; `None` means never.
     pub fn deadline(&self) -> Option<Instant> {
         self.0.deadline
+    }
+
+    /// When a child is stopped at the latest that is asked for at `now`, by whoever gives work `grace` to end: before its
+    /// parent by that, or by an eighth of what is left where that is less, so that the parent can still hear of it. `None`
+    /// where there is no deadline.
+    pub fn child_deadline(&self, now: Instant, grace: Duration) -> Option<Instant> {
+        let deadline = self.deadline()?;
+        deadline.checked_sub(grace.min(deadline.saturating_duration_since(now) / 8))
     }
 
     /// What the work may spend; `None` where nobody set a budget.

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use convoke_core::{
     ErrorCode, SessionId, TaskError, TaskId, TaskOutcome, TaskOutput, TaskStatus, error_chain,
 };
-use convoke_observability::{Event, EventId};
+use convoke_observability::{Event, EventId, ObserverError};
 
 use crate::CoordinatedContext;
 
@@ -37,7 +37,7 @@ impl Coordination {
     }
 
     /// Calls `check` before anything is touched; its error refuses the task, and no record changes. Not called for a
-    /// request that is refused anyway, or was cancelled before.
+    /// request that is refused anyway, was cancelled before, or is answered by the record of its task.
     #[must_use]
     pub fn with_check(mut self, check: impl FnOnce() -> Result<(), TaskError> + Send + 'static) -> Self {
         self.check = Some(Box::new(check));
@@ -136,8 +136,12 @@ impl<'a> CoordinationMoment<'a> {
 ///
 /// Taken as failures.
 pub trait CoordinationEvents: Send + Sync + 'static {
-    /// Tells whoever observes this task; whether that took it.
-    fn observe(&self, moment: &CoordinationMoment<'_>) -> bool;
+    /// Tells whoever observes this task.
+    ///
+    /// # Errors
+    ///
+    /// Whatever kept that from taking it.
+    fn observe(&self, moment: &CoordinationMoment<'_>) -> Result<(), ObserverError>;
 
     /// The same for the sink of the runtime; called only where there is one.
     fn to_event(&self, moment: &CoordinationMoment<'_>, id: EventId, unix_millis: u64) -> Event;

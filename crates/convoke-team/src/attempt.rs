@@ -7,7 +7,7 @@ use convoke_observability::{drop_isolated, panic_detail};
 use convoke_registry::{
     Coordination, CoordinationBody, CoordinationCheck, Lease, Refusal, SlotLease, SlotRequest,
 };
-use convoke_session::{Admission, Admitted};
+use convoke_session::{Admission, AdmissionOptions, Admitted, IfCompleted, Reconcile};
 
 use crate::{
     answer::Reply,
@@ -91,7 +91,7 @@ impl Prepared {
             }
         };
         let refusal = match (self.defect(), check) {
-            (None, Some(check)) if !self.is_cancelled() => passes(check).err(),
+            (None, Some(check)) if !self.is_cancelled() && !self.is_recorded() => passes(check).err(),
             (defect, unasked) => {
                 // The caller's code, as the body is.
                 drop_isolated(unasked);
@@ -110,6 +110,19 @@ impl Prepared {
     /// Whether it was cancelled before: then it ends so, whatever else is wrong with it.
     fn is_cancelled(&self) -> bool {
         self.is_stopped() == Some(StopCause::Cancelled)
+    }
+
+    /// Whether the record of the task is to answer: then nothing runs that could be checked.
+    fn is_recorded(&self) -> bool {
+        let status = match self.admission {
+            AdmissionOptions { late: Some(Reconcile::AcceptLate), .. } => TaskStatus::TimedOut,
+            AdmissionOptions { if_completed: IfCompleted::Return, .. } => TaskStatus::Completed,
+            _ => return false,
+        };
+        let session = self.shared.sessions.get(self.subject.session.as_str());
+        session.is_some_and(|session| {
+            session.snapshot().task(&self.subject.task).is_some_and(|record| record.status == status)
+        })
     }
 
     /// Answers where there is no attempt.

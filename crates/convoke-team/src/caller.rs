@@ -106,9 +106,7 @@ impl Caller {
 
     /// When nested work is stopped at the latest: before its caller, so that this can still hear of it.
     pub(crate) fn deadline(&self, now: Instant, grace: Duration) -> Option<Instant> {
-        let deadline = self.0.as_ref()?.deadline()?;
-        let remaining = deadline.saturating_duration_since(now);
-        deadline.checked_sub(grace.min(remaining / 8))
+        self.0.as_ref()?.child_deadline(now, grace)
     }
 
     /// What the run may spend: its own budget, which is under the caller's, or one made there.

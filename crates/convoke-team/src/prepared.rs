@@ -73,7 +73,7 @@ pub(crate) struct Prepared {
     /// Boxed on its own, since it is moved from the caller to here and from here to the executor.
     pub(crate) request: Box<TaskRequest>,
     pub(crate) origin: Origin,
-    admission: AdmissionOptions,
+    pub(crate) admission: AdmissionOptions,
     /// Whether the session is this run's own, and ends with it.
     lifetime: Lifetime,
     pub(crate) stops: Stops,

@@ -115,9 +115,8 @@ impl Telemetry {
         moment: &CoordinationMoment<'_>,
         span: &Span,
     ) -> u32 {
-        let told = |told: bool| if told { Ok(()) } else { Err(()) };
         let failed = span.in_scope(|| {
-            let mut failed = u32::from(!is_taken(|| told(events.observe(moment))));
+            let mut failed = u32::from(!is_taken(|| events.observe(moment)));
             if let Some((sink, ids)) = &self.sink {
                 let unix_millis = self.clock.unix_millis(Instant::now());
                 let publish = || sink.publish(&events.to_event(moment, ids.next_id(), unix_millis));

@@ -11,6 +11,9 @@ fn data_is_compared_as_json_is() {
         (json!(-0.0), json!(0)),
         (json!({"a": [1, {"b": 2}]}), json!({"a": [1.0, {"b": 2e0}]})),
         (json!(9_007_199_254_740_992_u64), json!(9_007_199_254_740_992.0)),
+        (json!(10_000_000_000_000_000_u64), json!(1e16)),
+        (json!(i64::MIN), json!(-9_223_372_036_854_775_808.0)),
+        (json!(-3), json!(-3.0)),
     ];
     for (one, other) in same {
         assert_eq!(Answer::value(one.clone()), Answer::value(other.clone()), "{one} {other}");

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use convoke_core::{AgentId, ExecutorError, IdError, TaskId, TaskOutput, TaskRequest, derived_id};
+use convoke_core::{
+    AgentId, ExecutorError, IdError, TaskId, TaskOutput, TaskRequest, TaskStatus, derived_id,
+};
 use convoke_registry::{TeamError, TeamHandle};
 
 use crate::{Answer, Resolver, ResolverContext, Results, Verdict};
@@ -100,6 +102,9 @@ impl Resolver for JudgeAgent {
                 return Err(ExecutorError::from(error).with_public(format!("judge `{judge}` was lost")));
             }
         };
+        if matches!(chosen.status, TaskStatus::TimedOut | TaskStatus::Cancelled) {
+            return Err(ExecutorError::cancelled().with_public(format!("judge `{judge}` was stopped")));
+        }
         let output = chosen.output.as_ref().filter(|_| chosen.is_success()).ok_or_else(|| {
             let code = chosen.code().map_or(chosen.status.to_string(), |code| code.to_string());
             let detail = chosen.error.as_ref().map_or_else(String::new, ToString::to_string);
@@ -124,8 +129,11 @@ impl Resolver for JudgeAgent {
         Ok(verdict.with_note("seed", seed).with_note("order", order).with_note("judge", judge.as_str()))
     }
 
-    fn check(&self, _participants: &[AgentId], team: &TeamHandle) -> Result<(), Cow<'static, str>> {
+    fn check(&self, participants: &[AgentId], team: &TeamHandle) -> Result<(), Cow<'static, str>> {
         match &self.judge {
+            Ok(judge) if participants.contains(judge) => {
+                Err(format!("judge `{judge}` is a participant; name the participants without it").into())
+            }
             Ok(judge) if team.agent(judge).is_some() => Ok(()),
             Ok(judge) => Err(format!("judge `{judge}` is not registered; add it first").into()),
             Err(error) => Err(format!("judge: {error}").into()),

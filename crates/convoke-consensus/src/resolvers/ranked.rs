@@ -32,7 +32,7 @@ const LISTED_BYTES: usize = 64 * 1024;
 /// The verdict rests on those that rank the winner first: on nobody where it is everybody's second.
 ///
 /// In the summary, `notes.points` has the points of the first hundred candidates, of fewer where they take more than 64 KiB,
-/// `notes.candidates` says how many there are, and `notes.spoilt` whose ballots are spoilt.
+/// `notes.candidates` says how many there are.
 ///
 /// Who ranks candidates that the others do not know changes how far apart all others are, as in any count of points: name
 /// the candidates in the task.
@@ -67,7 +67,7 @@ impl Resolver for Ranked {
         for (agent, output) in results.successes() {
             match self.ranking(output) {
                 Some(ranking) => rankings.push((agent, ranking)),
-                None => spoilt.push(agent.as_str()),
+                None => spoilt.push(agent.clone()),
             }
         }
         let points = half_points(&rankings);
@@ -91,7 +91,7 @@ impl Resolver for Ranked {
         Ok(verdict
             .with_note("points", listed.collect::<Vec<_>>())
             .with_note("candidates", candidates)
-            .with_note("spoilt", spoilt))
+            .with_spoilt(spoilt))
     }
 
     fn check(&self, _participants: &[AgentId], _team: &TeamHandle) -> Result<(), Cow<'static, str>> {

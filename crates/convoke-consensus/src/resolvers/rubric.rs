@@ -28,7 +28,7 @@ const HIGHEST: f64 = 1_000_000.0;
 /// With a [bar](Self::with_bar) the consensus is reached where the total is at the bar or above it, which is decided exactly:
 /// three scores of 7.1 are at 7.1. Without one it is reached whatever the total is. There are no ties. A ballot that lacks a
 /// criterion, or has a score that is no number on the scale, is spoilt as a whole; where all are, nothing is reached.
-/// `notes.spoilt` of the summary names whose are.
+/// `spoilt` of the summary names whose are.
 ///
 /// ```
 /// use convoke_consensus::Rubric;
@@ -92,7 +92,7 @@ impl Resolver for Rubric {
                     sums.iter_mut().zip(scores).for_each(|(sum, score)| *sum += u128::from(score));
                     voters.push(agent.clone());
                 }
-                None => spoilt.push(agent.as_str()),
+                None => spoilt.push(agent.clone()),
             }
         }
         let ballots = voters.len() as u128;
@@ -101,7 +101,7 @@ impl Resolver for Rubric {
         let shares = ballots * weights().sum::<u128>();
         if shares == 0 {
             let text = "no ballot has a score for each criterion";
-            return Ok(Verdict::not_reached(text).with_note("spoilt", spoilt));
+            return Ok(Verdict::not_reached(text).with_spoilt(spoilt));
         }
         let total = mean(weighted, shares);
         let of_criterion = |((name, _), sum): (&(String, _), _)| (name.clone(), json!(mean(sum, ballots)));
@@ -121,7 +121,7 @@ impl Resolver for Rubric {
             .by(voters)
             .with_note("scores", scores)
             .with_note("bar", self.bar.map_or(Value::Null, |bar| json!(bar)))
-            .with_note("spoilt", spoilt))
+            .with_spoilt(spoilt))
     }
 
     fn check(&self, _participants: &[AgentId], _team: &TeamHandle) -> Result<(), Cow<'static, str>> {

@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use convoke_consensus::{Agreement, ConsensusRequest, Merge, Resolver, ResolverContext, Results, Verdict};
-use convoke_core::{ErrorCode, ExecutorError, TaskOutcome, TaskStatus};
+use convoke_consensus::{
+    Agreement, ConsensusRequest, Decide, Merge, ReachConsensus as _, Resolver, ResolverContext, Results,
+    Verdict,
+};
+use convoke_core::{ErrorCode, ExecutorError, TaskOutcome, TaskRequest, TaskStatus};
 use convoke_registry::{CancellationToken, RunOptions};
 use convoke_session::Reconcile;
 use convoke_testkit::{Gate, ScriptedExecutor, Step};
@@ -183,6 +186,65 @@ async fn cancelled_with_too_little_it_is_cancelled_and_says_what_there_is() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn cancelled_while_all_wait_in_line_it_is_cancelled() {
+    // What is in line ends at once, before the consensus looks again.
+    let steps: [fn() -> Step; 3] = [obeys, obeys, obeys];
+    let house = House::of(steps);
+    let busy = ["a", "b", "c"].map(|name| house.team.spawn(TaskRequest::new("x").preferring(name)));
+    settle().await;
+    let report = cancelled_after(&house, consensus(), ms(20)).await;
+    assert_end(&report, TaskStatus::Cancelled, ErrorCode::Cancelled);
+    assert_eq!((summary(&report).asked, summary(&report).signalled.len()), (0, 3));
+    for handle in busy {
+        handle.cancel();
+        assert_eq!(handle.await.unwrap().status, TaskStatus::Cancelled);
+    }
+    house.assert_rest();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn cancelled_it_never_says_that_a_deadline_has_passed() {
+    for round in 0..200 {
+        let steps: [fn() -> Step; 3] = [ships, obeys, obeys];
+        let house = House::of(steps);
+        let token = CancellationToken::new();
+        let options = RunOptions::new().with_cancellation(token.clone());
+        let handle = house.team.handle();
+        let call = tokio::spawn(handle.reach_consensus_with(consensus(), options));
+        for _ in 0..round % 7 {
+            tokio::task::yield_now().await;
+        }
+        token.cancel();
+        let report = call.await.unwrap().unwrap();
+        assert_end(&report, TaskStatus::Cancelled, ErrorCode::Cancelled);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_grace_what_is_certain_at_the_deadline_is_decided_too() {
+    let voters = [ships, ships, obeys].map(|step: fn() -> Step| ScriptedExecutor::answering(move |_| step()));
+    let house = House::built(registry(voters), |builder| builder.grace(Duration::ZERO));
+    let start = Instant::now();
+    let report = house.reach(within(400)).await;
+    assert_eq!((report.text(), start.elapsed()), ("ship", ms(350)), "{report}");
+    let voters = [ships, ships, obeys].map(|step: fn() -> Step| ScriptedExecutor::answering(move |_| step()));
+    let house = House::built(registry(voters), |builder| builder.grace(ms(200)));
+    let start = Instant::now();
+    assert_eq!(house.reach(within(4000)).await.text(), "ship");
+    assert_eq!(start.elapsed(), ms(3800), "the runtime's own grace");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_reached_is_not_reached_although_others_were_stopped() {
+    let fails_late: fn() -> Step = || Step::fail(ExecutorError::new("x")).after_delay(ms(360));
+    let house = House::of([obeys, fails_late, fails_late, fails_late]);
+    let request = within(400).with_decide(Decide::Early).with_minimum_successful_agents(2);
+    let report = house.reach(request).await;
+    assert_end(&report, TaskStatus::Failed, ErrorCode::ConsensusNotReached);
+    assert_eq!(summary(&report).signalled, [agent("a")].into());
+}
+
+#[tokio::test(start_paused = true)]
 async fn cancelled_with_enough_it_is_reached() {
     let house = House::of([ships, ships, obeys]);
     let report = cancelled_after(&house, consensus(), ms(10)).await;
@@ -198,7 +260,7 @@ async fn cancelled_while_it_waits_for_a_slot_nobody_is_asked() {
     let busy = ScriptedExecutor::new([Step::reply("x").after(&gate)]);
     let house = House::built(registry([voter.clone()]), |builder| builder.max_parallel_tasks(1));
     house.registry.add(convoke_core::AgentDescriptor::new("busy"), busy).unwrap();
-    let work = house.team.spawn(convoke_core::TaskRequest::new("x").preferring("busy"));
+    let work = house.team.spawn(TaskRequest::new("x").preferring("busy"));
     gate.arrived(1).await;
     let report = cancelled_after(&house, consensus(), ms(10)).await;
     assert_end(&report, TaskStatus::Cancelled, ErrorCode::Cancelled);

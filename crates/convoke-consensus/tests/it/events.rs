@@ -1,7 +1,7 @@
 //! What a consensus tells: two events, or one, and never more.
 
 use convoke_consensus::{ConsensusEvent, ConsensusObserver, ReachConsensus as _};
-use convoke_core::{ErrorCode, TaskStatus};
+use convoke_core::{ErrorCode, SessionId, TaskId, TaskStatus};
 use convoke_observability::{Event, EventSink, ObserverError, SinkError};
 use convoke_registry::TeamError;
 use convoke_team::{TeamRuntime, TelemetryFailures};
@@ -11,7 +11,8 @@ use crate::house::{Heard, House, consensus, ms, question, registry, settle, summ
 
 #[tokio::test(start_paused = true)]
 async fn its_start_and_its_end_are_told_with_counts_and_codes() {
-    let (house, heard) = (House::answering(&["one", "two"]), Heard::default());
+    let votes: [fn() -> Step; 2] = [|| Step::reply("one"), || Step::reply("two").after_delay(ms(7))];
+    let (house, heard) = (House::of(votes), Heard::default());
     let task = question().with_trace_id("trace");
     house.reach(heard.listen(convoke_consensus::ConsensusRequest::new(task))).await;
     let events = heard.events();
@@ -35,7 +36,16 @@ async fn its_start_and_its_end_are_told_with_counts_and_codes() {
         house.sink.events().into_iter().filter(|event| event.module == "consensus").collect();
     assert_eq!(common.len(), 2);
     assert_eq!((common[0].name, &*common[0].subject), ("started", "c"));
-    assert_eq!(common[1].attempt, Some(1));
+    let end = &common[1];
+    assert_eq!((end.attempt, end.status, end.trace_id.as_deref()), (Some(1), Some("failed"), Some("trace")));
+    assert_eq!(end.session.as_ref().map(SessionId::as_str), Some("s"));
+    assert_eq!(end.task.as_ref().map(TaskId::as_str), Some("c"));
+    let end = serde_json::to_string(end).unwrap();
+    for part in
+        [r#""participants":2"#, r#""code":"consensus_not_reached""#, "2 eligible", r#""elapsed_micros":7000"#]
+    {
+        assert!(end.contains(part), "{part} in {end}");
+    }
     let all: std::collections::HashSet<_> =
         house.sink.events().iter().map(|event| event.id.to_string()).collect();
     assert_eq!(all.len(), house.sink.events().len(), "each has an id of its own");

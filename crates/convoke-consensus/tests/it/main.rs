@@ -11,6 +11,7 @@
 mod cut_off;
 mod ends;
 mod events;
+mod hostile;
 mod house;
 mod nested;
 mod refused;

@@ -38,11 +38,11 @@ async fn what_makes_no_sense_is_refused_with_the_way_out() {
         ),
         (
             consensus().with_minimum_successful_agents(4),
-            "4 agents must succeed, but 3 take part; ask for fewer, or name more",
+            "minimum of successful agents is 4, and 3 can be asked; ask for fewer, or name more",
         ),
         (
             consensus().with_participants(["a", "b"]).with_minimum_successful_agents(3),
-            "3 agents must succeed, but 2 take part; ask for fewer, or name more",
+            "minimum of successful agents is 3, and 2 can be asked; ask for fewer, or name more",
         ),
         (
             consensus().with_agreement(Agreement::AtLeast(0)),
@@ -124,7 +124,7 @@ async fn where_nobody_takes_part_the_reason_says_why() {
         &house,
         ConsensusRequest::new(question().requiring("sing")),
         ErrorCode::CapabilityNotFound,
-        "no agent has `vote` and `sing`; register one, or name the participants",
+        "no agent has `vote` and `sing`; register one, or require less",
     )
     .await;
     for agent in ["a", "b", "c"] {
@@ -132,7 +132,7 @@ async fn where_nobody_takes_part_the_reason_says_why() {
     }
     // Before what is wrong with the numbers.
     let request = consensus().with_minimum_successful_agents(0);
-    let text = "none of the 3 agents that could take part is available; wait for one";
+    let text = "no agent that could take part is available, of 3; wait for one";
     refused(&house, request, ErrorCode::AgentUnavailable, text).await;
     let empty = House::built(AgentRegistry::new(), |builder| builder);
     let text = "no agent is registered; add the participants first";

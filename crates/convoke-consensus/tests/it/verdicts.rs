@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use proptest::prelude::*;
 use serde_json::json;
 use tokio::time::Instant;
 
 use convoke_consensus::{
-    Agreement, Basis, ConsensusRequest, Decide, JsonField, Resolver, ResolverContext, Results, Verdict,
+    Agreement, Basis, ConsensusReport, ConsensusRequest, Decide, JsonField, Resolver, ResolverContext,
+    Results, Verdict,
 };
 use convoke_core::{
     Artifact, CapacityPolicy, ErrorCode, ExecutorError, TaskId, TaskOutput, TaskRequest, TaskStatus,
@@ -279,6 +281,108 @@ async fn a_completed_consensus_is_recorded_as_any_task_is() {
     assert_eq!(house.told(), ["started", "completed", "failed"]);
     let record = house.snapshot();
     assert_eq!(record.task(&TaskId::new("c").unwrap()).unwrap().attempt, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_recorded_verdict_is_given_whoever_is_left_but_only_to_the_same_question() {
+    let house = House::answering(&["ship", "wait", "ship"]);
+    let first = house.reach(consensus()).await;
+    let again = || RunOptions::new().with_if_completed(IfCompleted::Return);
+    for other in [
+        consensus().with_participants(["b"]),
+        consensus().with_agreement(Agreement::AtLeast(1)),
+        consensus().with_basis(Basis::Participants),
+        consensus().with_minimum_successful_agents(2),
+    ] {
+        assert_end(&house.reach_with(other, again()).await, TaskStatus::Blocked, ErrorCode::InvalidRequest);
+    }
+    for agent in ["a", "b", "c"] {
+        house.registry.remove(agent).unwrap();
+    }
+    assert_eq!(house.reach_with(consensus(), again()).await, first);
+    assert_end(&house.reach(consensus()).await, TaskStatus::Blocked, ErrorCode::AgentNotFound);
+    assert_end(
+        &house.reach_with(ConsensusRequest::new(question().with_id("new")), again()).await,
+        TaskStatus::Blocked,
+        ErrorCode::AgentNotFound,
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_of_one_agent_is_no_verdict() {
+    let house = House::answering(&["ship"]);
+    let report = house.team.run(question()).await.unwrap();
+    assert!(report.is_success());
+    let report = ConsensusReport::of(report);
+    assert_eq!((report.is_success(), report.text(), &report.summary), (false, "", &None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_that_are_named_are_asked_by_id() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let voter = || {
+        let asked = Arc::clone(&asked);
+        FunctionExecutor::new(move |_: TaskRequest, ctx: ExecutionContext| {
+            asked.lock().push(ctx.agent().to_string());
+            async { Ok("ship") }
+        })
+    };
+    let house = House::built(registry([voter(), voter(), voter()]), |builder| builder.max_parallel_tasks(1));
+    assert!(house.reach(consensus().with_participants(["c", "a", "b"])).await.is_success());
+    assert_eq!(*asked.lock(), ["a", "b", "c"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_line_names_five_and_counts_the_rest() {
+    let answers = ["1", "2", "3", "4", "5", "6", "7", "8"];
+    let house = House::answering(&answers);
+    let report = house.reach(consensus()).await;
+    assert!(
+        report.to_string().ends_with(
+            "votes 1 (`a`), 1 (`b`), 1 (`c`), 1 (`d`), 1 (`e`) and 3 more answers (consensus_not_reached)"
+        ),
+        "{report}"
+    );
+    let house = House::answering(&["prose"; 8]);
+    let report = house.reach(consensus().with_resolver(JsonField::new("/verdict"))).await;
+    assert!(report.to_string().contains("not reached, no participant voted: "), "{report}");
+    assert!(report.to_string().contains("8 without a vote (`a`, `b`, `c`, `d`, `e` and 3 more)"), "{report}");
+    assert!(report.to_string().contains("; votes none"), "{report}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn early_says_what_after_all_says(
+        // What each answers, nothing where it fails, and after how long.
+        voters in prop::collection::vec((prop::option::weighted(0.8, 0..3_u8), 0..6_u64), 1..7),
+        minimum in 1..4_usize, least in prop::option::of(1..4_u64), basis in any::<bool>(),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let (minimum, least) = (minimum.min(voters.len()), least.map(|least| least.min(voters.len() as u64)));
+        runtime.block_on(async {
+            let steps = voters.iter().map(|&(answer, after)| {
+                ScriptedExecutor::answering(move |_| match answer {
+                    Some(answer) => Step::reply(answer.to_string()).after_delay(ms(after)),
+                    None => Step::fail(ExecutorError::new("x")).after_delay(ms(after)),
+                })
+            });
+            let house = House::built(registry(steps), |builder| builder);
+            let agreement = least.map_or(Agreement::StrictMajority, Agreement::AtLeast);
+            let basis = if basis { Basis::Participants } else { Basis::Successful };
+            let ask = |id: &str, decide| {
+                ConsensusRequest::new(question().with_id(id)).with_minimum_successful_agents(minimum)
+                    .with_agreement(agreement).with_basis(basis).with_decide(decide)
+            };
+            let (start, early) = (Instant::now(), house.reach(ask("early", Decide::Early)).await);
+            let took = start.elapsed();
+            tokio::time::sleep(ms(10)).await;
+            let (start, after_all) = (Instant::now(), house.reach(ask("all", Decide::AfterAll)).await);
+            assert_eq!((early.status(), early.text()), (after_all.status(), after_all.text()));
+            assert!(took <= start.elapsed());
+        });
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, stream};
 use convoke_core::{
     ErrorCode, SessionId, TaskError, TaskId, TaskOutcome, TaskOutput, TaskReport, TaskRequest, TaskStatus,
 };
-use convoke_observability::{Event, EventId};
+use convoke_observability::{Event, EventId, ObserverError};
 use convoke_registry::{
     Answers, CoordinatedContext, Coordination, CoordinationError, CoordinationEvents, CoordinationMoment,
     CoordinationStage, RunOptions, TeamHandle,
@@ -65,8 +65,8 @@ fn an_error_keeps_what_there_is_all_the_same() {
 struct Silent;
 
 impl CoordinationEvents for Silent {
-    fn observe(&self, _: &CoordinationMoment<'_>) -> bool {
-        true
+    fn observe(&self, _: &CoordinationMoment<'_>) -> Result<(), ObserverError> {
+        Ok(())
     }
 
     fn to_event(&self, moment: &CoordinationMoment<'_>, id: EventId, unix_millis: u64) -> Event {

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use convoke_core::{
     Artifact, ErrorCode, Message, TaskError, TaskOutcome, TaskOutput, TaskReport, TaskRequest, TaskStatus,
 };
-use convoke_observability::{Event, EventId};
+use convoke_observability::{Event, EventId, ObserverError};
 use convoke_registry::{
     AgentRegistry, CancellationToken, CoordinatedContext, Coordination, CoordinationError,
     CoordinationEvents, CoordinationMoment, RunOptions,
@@ -234,8 +234,8 @@ impl Drop for Cursed {
 }
 
 impl CoordinationEvents for Cursed {
-    fn observe(&self, _: &CoordinationMoment<'_>) -> bool {
-        true
+    fn observe(&self, _: &CoordinationMoment<'_>) -> Result<(), ObserverError> {
+        Ok(())
     }
 
     fn to_event(&self, moment: &CoordinationMoment<'_>, id: EventId, unix_millis: u64) -> Event {

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use convoke_core::{ErrorCode, ResumeToken, TaskError, TaskOutcome, TaskReport, TaskRequest, TaskStatus};
-use convoke_observability::{Event, EventId, MemorySink};
+use convoke_observability::{Event, EventId, MemorySink, ObserverError};
 use convoke_registry::{
     CancellationToken, CoordinatedContext, Coordination, CoordinationError, CoordinationEvents,
     CoordinationMoment, CoordinationStage, RunOptions, TeamError,
@@ -79,7 +79,7 @@ impl Record {
 }
 
 impl CoordinationEvents for Record {
-    fn observe(&self, moment: &CoordinationMoment<'_>) -> bool {
+    fn observe(&self, moment: &CoordinationMoment<'_>) -> Result<(), ObserverError> {
         self.told.lock().push(Told {
             stage: moment.stage,
             session: moment.session.to_string(),
@@ -91,10 +91,10 @@ impl CoordinationEvents for Record {
             elapsed: moment.elapsed,
         });
         match self.mood {
-            Mood::Well | Mood::NoEvent => true,
-            Mood::Refuses => false,
+            Mood::Well | Mood::NoEvent => Ok(()),
             Mood::Panics => panic!("unwell"),
-            Mood::RefusesTheEnd => moment.stage == Started,
+            Mood::RefusesTheEnd if moment.stage == Started => Ok(()),
+            Mood::Refuses | Mood::RefusesTheEnd => Err(ObserverError::new("unwell")),
         }
     }
 

@@ -248,22 +248,13 @@ async fn a_judge_is_stopped_with_its_consensus() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_judge_may_be_a_participant() {
+async fn a_judge_is_no_participant() {
     let panel = Panel::saying(&FOUR[..2]);
-    // First its own answer, then its choice.
-    let judge = ScriptedExecutor::answering(|request| match &request.data {
-        Some(data) => {
-            let answers = data["answers"].as_array().unwrap();
-            let mine = answers.iter().find(|answer| answer["text"] == "mine").unwrap();
-            Step::reply(mine["number"].to_string())
-        }
-        None => Step::reply("mine"),
-    });
+    let judge = ScriptedExecutor::new([]);
     panel.add("judge", &judge);
-    let request = among(["ada", "bob", "judge"]).with_resolver(JudgeAgent::new("judge"));
-    let report = panel.ask(request).await;
-    assert_eq!((report.text(), voters(&report)), ("mine", vec!["judge"]));
-    assert_eq!(judge.calls(), 2);
+    let report = panel.ask(among(["ada", "bob", "judge"]).with_resolver(JudgeAgent::new("judge"))).await;
+    let text = "judge `judge` is a participant; name the participants without it";
+    assert_none(&report, ErrorCode::InvalidRequest, text);
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use convoke_consensus::{Agreement, Ranked, Results, Rules};
 use convoke_core::ErrorCode;
 
 use super::{
-    assert_fine, assert_refused, data, each, failed, gave,
+    assert_fine, assert_refused, data, each, failed, gave, id,
     panel::{Panel, among, assert_none},
     said, verdict,
 };
@@ -95,11 +95,11 @@ async fn what_is_no_ranking_is_spoilt() {
     for ballot in spoilt {
         let verdict = verdict(&Ranked::new(), each([data(&ballot), data(&json!(["y", "x"]))])).await;
         assert_eq!(said(&verdict), Ok(("y", vec!["b"])), "{ballot}");
-        assert_eq!(verdict.notes()["spoilt"], json!(["a"]), "{ballot}");
+        assert_eq!(*verdict.spoilt(), [id("a")].into(), "{ballot}");
     }
     let none = verdict(&Ranked::new(), each(["prose", ""])).await;
     assert_eq!(said(&none), Err("no participant gave a ranking"));
-    assert_eq!(none.notes()["spoilt"], json!(["a", "b"]));
+    assert_eq!(*none.spoilt(), [id("a"), id("b")].into());
 }
 
 #[tokio::test]
@@ -141,7 +141,7 @@ async fn rankings_decide_for_a_team() {
     let panel = Panel::saying(&[("ada", r#"["x", "y"]"#), ("bob", r#"["y", "x"]"#), ("cy", "?")]);
     let report = panel.ask(among(["ada", "bob", "cy"]).with_resolver(Ranked::new())).await;
     assert_none(&report, ErrorCode::ConsensusNotReached, "share the most points: 3 eligible");
-    assert_eq!(report.summary.unwrap().notes["spoilt"], json!(["cy"]));
+    assert_eq!(report.summary.unwrap().spoilt, [id("cy")].into());
 
     let report = panel.ask(among(["ada"]).with_resolver(Ranked::new())).await;
     assert_eq!((report.text(), report.summary.as_ref().unwrap().required), ("x", None));

@@ -47,7 +47,7 @@ async fn a_criterion_that_weighs_nothing_is_reported_and_must_be_scored() {
     let verdict = verdict(&rubric, ballots).await;
     assert_eq!(said(&verdict), Ok(("4", vec!["a"])));
     assert_eq!(verdict.notes()["scores"]["criteria"]["style"], json!(10.0));
-    assert_eq!(verdict.notes()["spoilt"], json!(["b"]));
+    assert_eq!(*verdict.spoilt(), [id("b")].into());
 }
 
 #[tokio::test]
@@ -108,11 +108,11 @@ async fn a_ballot_that_is_not_whole_is_spoilt_as_a_whole() {
     for ballot in spoilt {
         let verdict = verdict(&rubric, each([ballot, r#"{"q": 2, "r": 4}"#])).await;
         assert_eq!(said(&verdict), Ok(("3", vec!["b"])), "{ballot}");
-        assert_eq!(verdict.notes()["spoilt"], json!(["a"]), "{ballot}");
+        assert_eq!(*verdict.spoilt(), [id("a")].into(), "{ballot}");
     }
     let none = verdict(&rubric, each(spoilt)).await;
     assert_eq!(said(&none), Err("no ballot has a score for each criterion"));
-    assert_eq!(none.notes()["spoilt"].as_array().unwrap().len(), spoilt.len());
+    assert_eq!(none.spoilt().len(), spoilt.len());
 }
 
 #[tokio::test]
