@@ -96,7 +96,7 @@ impl ConsensusEvent {
 ///
 /// # Contract
 ///
-/// Called outside all locks, the start before the end. It must not block: the driver of the task waits for it.
+/// Called outside all locks, the start before the end. It must not block: the task waits for it.
 ///
 /// # Errors
 ///

@@ -125,7 +125,7 @@ impl<'a> CoordinationMoment<'a> {
 ///
 /// # Contract
 ///
-/// Called outside all locks, by the driver of the task, which waits for it: it must not block. A task that is admitted and
+/// Called outside all locks, on the way of the task, which waits for it: it must not block. A task that is admitted and
 /// begins has both stages; one that is refused, or stopped before it begins, only the end.
 ///
 /// # Errors
