@@ -78,14 +78,19 @@ impl Derived {
             self.push(part);
             return;
         }
-        for character in part.chars() {
-            match character {
-                '/' => self.push("%2F"),
-                '%' => self.push("%25"),
-                '~' => self.push("%7E"),
-                other => self.push(other.encode_utf8(&mut [0; 4])),
-            }
+        let mut rest = part;
+        // What lies between two of them goes at once: a task of a consensus or a plan has several.
+        while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'/' | b'%' | b'~')) {
+            let (plain, escaped) = rest.split_at(at);
+            self.push(plain);
+            self.push(match escaped.as_bytes().first() {
+                Some(b'/') => "%2F",
+                Some(b'%') => "%25",
+                _ => "%7E",
+            });
+            rest = escaped.get(1..).unwrap_or_default();
         }
+        self.push(rest);
     }
 
     fn push(&mut self, text: &str) {
