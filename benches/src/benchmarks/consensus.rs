@@ -1,7 +1,7 @@
 //! `consensus`: participants that do nothing, asked at once, and a verdict after all have answered.
 //!
 //! Work: `reach_consensus` with the default resolver, among as many agents as the size says. Floor: the work of `fanout`,
-//! as many tasks through `run_parallel`. A unit is one participant.
+//! as many tasks through `run_parallel`, and one for the consensus, which is a task too. A unit is one participant.
 
 use anyhow::{Result, ensure};
 
@@ -9,7 +9,7 @@ use convoke::{TeamRuntime, prelude::*};
 
 use super::{
     fanout,
-    team::{idle_agents, request},
+    team::{idle, idle_agents, request},
 };
 use crate::{
     benchmark::{Case, Leftover, Prepared, Side, Size},
@@ -25,7 +25,12 @@ pub(super) const CASES: [Case; 1] = [Case {
     clock: Clock::Thread,
     sizes: SIZES,
     small: SIZES,
-    floor: fanout::WORK,
+    floor: Side::new(|units| {
+        Box::pin(async move {
+            let team = idle()?.build()?;
+            Ok::<Prepared, _>(Box::pin(fanout::work(team, units + 1)))
+        })
+    }),
     work: Side::new(|units| {
         Box::pin(async move {
             let team = idle_agents(units)?.build()?;

@@ -23,16 +23,13 @@ pub(super) const CASES: [Case; 1] = [Case {
     sizes: &[10_000, 100_000],
     small: &[200, 2_000],
     floor: Side::new(|units| Box::pin(async move { Ok::<Prepared, _>(Box::pin(floor(units))) })),
-    work: WORK,
+    work: Side::new(|units| {
+        Box::pin(async move {
+            let team = idle()?.build()?;
+            Ok::<Prepared, _>(Box::pin(work(team, units)))
+        })
+    }),
 }];
-
-/// Also what `consensus` is compared with.
-pub(super) const WORK: Side = Side::new(|units| {
-    Box::pin(async move {
-        let team = idle()?.build()?;
-        Ok::<Prepared, _>(Box::pin(work(team, units)))
-    })
-});
 
 async fn floor(units: usize) -> Result<Leftover> {
     let slots = Arc::new(Semaphore::new(LIMIT));
@@ -47,7 +44,8 @@ async fn floor(units: usize) -> Result<Leftover> {
     Ok(Box::new(slots))
 }
 
-async fn work(team: TeamRuntime, units: usize) -> Result<Leftover> {
+/// Also what `consensus` is compared with.
+pub(super) async fn work(team: TeamRuntime, units: usize) -> Result<Leftover> {
     let reports = team.run_parallel((0..units).map(|_| request())).await;
     reports.iter().try_for_each(ensure_done)?;
     Ok(Box::new((team, reports)))

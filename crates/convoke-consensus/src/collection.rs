@@ -124,7 +124,7 @@ impl Collection {
                 .map(|votes| VoteCount {
                     text: votes.answer.as_text().to_owned(),
                     data: votes.answer.data().cloned(),
-                    voters: votes.voters.clone(),
+                    voters: votes.voters,
                     weight: votes.weight,
                 })
                 .collect();

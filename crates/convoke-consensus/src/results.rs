@@ -80,7 +80,7 @@ pub(crate) fn ballot(counting: &Counting, report: &TaskReport) -> Ballot {
 /// The verdict of a count as it stands.
 pub(crate) fn tally_verdict(tally: &Tally) -> Verdict {
     let verdict = match tally.leading().filter(|_| tally.decision() == Decision::Reached) {
-        Some(votes) => Verdict::agreed(votes.answer.to_output()).by(votes.voters.iter().cloned()),
+        Some(votes) => Verdict::agreed(votes.answer.to_output()).by(votes.voters),
         None => Verdict::not_reached("no answer has the votes"),
     };
     verdict.with_spoilt(tally.spoilt().iter().cloned())

@@ -112,6 +112,24 @@ pub struct AnswerVotes {
     pub weight: u64,
 }
 
+/// An answer as it is counted: its voters as they came, which a set would sort at each.
+#[derive(Clone, Debug)]
+struct Counted {
+    answer: Answer,
+    voters: Vec<AgentId>,
+    weight: u64,
+}
+
+impl Counted {
+    fn to_votes(&self) -> AnswerVotes {
+        AnswerVotes {
+            answer: self.answer.clone(),
+            voters: self.voters.iter().cloned().collect(),
+            weight: self.weight,
+        }
+    }
+}
+
 /// Counts the ballots of participants that are known beforehand.
 ///
 /// Let *t* be the weight of the leading answer, *s* that of the second, *S* that of the successful participants, *p* that of
@@ -152,7 +170,7 @@ pub struct Tally {
     eligible_weight: u64,
     spoilt: BTreeSet<AgentId>,
     places: HashMap<Answer, usize>,
-    votes: Vec<AnswerVotes>,
+    votes: Vec<Counted>,
     /// The place of the answer that leads: of several that are level, the one that was there first.
     leading: usize,
     /// The weight of the best of the others.
@@ -209,11 +227,11 @@ impl Tally {
     fn count(&mut self, voter: &AgentId, answer: Answer, weight: u64) {
         let leader = self.leader();
         let place = *self.places.entry(answer).or_insert_with_key(|answer| {
-            self.votes.push(AnswerVotes { answer: answer.clone(), voters: BTreeSet::new(), weight: 0 });
+            self.votes.push(Counted { answer: answer.clone(), voters: Vec::new(), weight: 0 });
             self.votes.len() - 1
         });
         let Some(answer) = self.votes.get_mut(place) else { return };
-        answer.voters.insert(voter.clone());
+        answer.voters.push(voter.clone());
         answer.weight += weight;
         let now = answer.weight;
         if place == self.leading {
@@ -228,7 +246,7 @@ impl Tally {
     }
 
     fn leader(&self) -> u64 {
-        self.leading().map_or(0, |votes| votes.weight)
+        self.votes.get(self.leading).map_or(0, |votes| votes.weight)
     }
 
     /// What the ballots so far decide.
@@ -257,15 +275,17 @@ impl Tally {
     }
 
     /// The answer with the most weight; of several that are level, the one that was there first. `None` before the first vote.
-    pub fn leading(&self) -> Option<&AnswerVotes> {
-        self.votes.get(self.leading)
+    pub fn leading(&self) -> Option<AnswerVotes> {
+        self.votes.get(self.leading).map(Counted::to_votes)
     }
 
     /// Each answer with its voters: the weightiest first, of several that are level the one whose first voter has the
     /// smallest id.
-    pub fn votes(&self) -> Vec<&AnswerVotes> {
-        let mut votes: Vec<_> = self.votes.iter().collect();
-        votes.sort_by_key(|votes| (std::cmp::Reverse(votes.weight), votes.voters.first()));
+    pub fn votes(&self) -> Vec<AnswerVotes> {
+        let mut votes: Vec<_> = self.votes.iter().map(Counted::to_votes).collect();
+        votes.sort_by(|one, other| {
+            other.weight.cmp(&one.weight).then_with(|| one.voters.first().cmp(&other.voters.first()))
+        });
         votes
     }
 

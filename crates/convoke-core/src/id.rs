@@ -57,6 +57,12 @@ pub enum IdProblem {
 }
 
 fn check(kind: &'static str, text: &str) -> Result<(), IdError> {
+    // Most ids are of this kind, and cost a pass over their bytes.
+    let is_plain = |plain, byte: u8| plain & (b' '..=b'~').contains(&byte);
+    let has_blank = text.starts_with(' ') || text.ends_with(' ');
+    if !has_blank && (1..=MAX_ID_BYTES).contains(&text.len()) && text.bytes().fold(true, is_plain) {
+        return Ok(());
+    }
     let problem = if text.is_empty() {
         IdProblem::Empty
     } else if text.len() > MAX_ID_BYTES {
