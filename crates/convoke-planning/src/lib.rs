@@ -57,6 +57,7 @@ mod diagram;
 mod draft;
 mod graph;
 mod issue;
+pub mod machine;
 mod normalizer;
 mod plan;
 mod policy;

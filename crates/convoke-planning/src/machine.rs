@@ -1,0 +1,309 @@
+//! The plan machine: what happens to the steps of a plan, decided without doing any of it.
+//!
+//! An [`Event`] goes in, [`Command`]s come out. The machine holds no lock and no task, reads no clock, does no I/O and
+//! draws no chance: time and a seed are inputs, and the same events give the same commands. Whoever drives it does three
+//! things: carries out commands in their order, tells of each what became of it, and sends [`Event::Tick`] when
+//! [`Command::WakeAt`] asks for it.
+//!
+//! # How to drive it
+//!
+//! 1. [`Machine::new`] with what the executors say of each step; [`Machine::replay`] where the plan has records.
+//! 2. [`Event::Begin`], or [`Event::Resume`]. Answers of people ([`Event::Approved`], [`Event::Denied`],
+//!    [`Event::Answered`]) and [`Event::ResetStep`] are taken before that too: they only give records.
+//! 3. Carry out commands until [`Command::Finish`], which comes once, last, and surely: each command that asks for an
+//!    answer must get one. What is under way besides a `Finish` is detached; its end may be lost.
+//!
+//! Batch what is at hand: give the machine all events that have come before carrying out commands, ends of work before
+//! ticks. A tick says that time is over; work that ended before and is told of after it counts as late only if its
+//! grace is over too.
+//!
+//! # What is durable when
+//!
+//! Each transition is one [`Command::Persist`]. Records are written in order; which of them become durable together is
+//! up to the writer. [`Command::Flush`] asks for it now and [`Event::Persisted`] answers. Under [`Durability::Strict`] a
+//! [`Command::Start`] comes when the record of the start is durable, and so is the completion that it follows from, which
+//! has a smaller number: the two come in one batch and share a commit. A hook, a provider, a reviewer and a place that is
+//! not free are never waited for before a flush. `Finish` follows when every record is durable, whatever the durability.
+//!
+//! All that is durable is a function of the records. The machine changes it by none other than the function that replays
+//! them, so a replayed machine knows what the live one knew.
+//!
+//! # What it costs
+//!
+//! An event costs time with the edges that leave its step, and the logarithm of the steps that are ready or at work.
+//! Three look at the whole plan: beginning, resuming and resetting. Nothing recurses over the graph.
+
+mod capabilities;
+mod command;
+mod dispatch;
+mod ending;
+mod error;
+mod event;
+mod gate;
+mod input;
+mod ledger;
+mod outputs;
+mod phase;
+mod record;
+mod resume;
+mod serial;
+mod settle;
+mod stop;
+mod timers;
+mod turn;
+mod view;
+
+pub use capabilities::{Capabilities, Effects};
+pub use command::{Answer, Command, Start};
+pub use error::{Refusal, ReplayError, StepError, StepErrorCode};
+pub use event::{Event, Finding, HookDecision, Moment, Question, WorkOutcome};
+pub use gate::RequestId;
+pub use input::StepInput;
+pub use outputs::Outputs;
+pub use record::{Entry, RECORD_VERSION, Record, RecordError};
+pub use stop::StopReason;
+pub use view::{Pending, PendingKind};
+
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt,
+    time::Duration,
+};
+
+use crate::{Plan, PlanPolicy, PriorityScorer, ReadyQueue, StepIndex};
+
+use ending::Ending;
+use ledger::Ledger;
+use phase::{Phase, Phases};
+use serial::{Executor, Serials};
+use timers::Timers;
+
+/// When records become durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Durability {
+    /// A step's start before it executes, its end before those that wait for it start.
+    #[default]
+    Strict,
+    /// When the writer comes to it: after a crash, the last steps may run again, whatever their effects are.
+    Relaxed,
+    /// When the run ends: after a crash, all steps of the run may run again.
+    OnExit,
+}
+
+/// Decides what happens to the steps of one plan. See the [module](self) for how to drive it.
+pub struct Machine {
+    plan: Plan,
+    policy: PlanPolicy,
+    settings: Settings,
+    executors: Vec<Option<Executor>>,
+    ledger: Ledger,
+    run: Option<Run>,
+    phases: Phases,
+    queue: ReadyQueue,
+    serials: Serials,
+    /// Steps whose situation may have changed.
+    agenda: VecDeque<StepIndex>,
+    /// Starts whose records are to become durable first, by the number of the record.
+    held: VecDeque<(u64, StepIndex)>,
+    /// Who asks what of hooks and providers.
+    requests: HashMap<RequestId, StepIndex>,
+    timers: Timers,
+    ending: Option<Ending>,
+    closing: Option<Closing>,
+    /// Whether records go nowhere any more.
+    muted: bool,
+    /// The last record that is durable.
+    persisted: u64,
+    /// The last record that a flush was asked for.
+    flushed: u64,
+    wake: Option<Duration>,
+    #[cfg(test)]
+    work: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Settings {
+    durability: Durability,
+    hook: bool,
+    reflection: bool,
+    seed: u64,
+}
+
+/// A run that was begun.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    began: Duration,
+    elapsed_before: u64,
+    starts: u64,
+    deadline: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Closing {
+    /// Decided, and not yet durable.
+    At(StopReason),
+    /// Over.
+    Done(StopReason),
+}
+
+impl Machine {
+    /// A machine for a plan that nothing is known of. What an executor says of its steps is asked once for each, in plan
+    /// order; `None` says that nobody takes the step, which blocks it when its turn comes.
+    pub fn new(
+        plan: Plan,
+        policy: PlanPolicy,
+        mut executor: impl FnMut(StepIndex) -> Option<Capabilities>,
+    ) -> Self {
+        let steps = plan.steps().len();
+        let mut serials = Serials::default();
+        Self {
+            executors: plan.indices().map(|step| Some(serials.executor(executor(step)?))).collect(),
+            queue: ReadyQueue::new(&plan, policy.prioritization().clone()),
+            ledger: Ledger::new(plan.clone()),
+            phases: Phases::new(steps),
+            settings: Settings::default(),
+            serials,
+            run: None,
+            agenda: VecDeque::new(),
+            held: VecDeque::new(),
+            requests: HashMap::new(),
+            timers: Timers::default(),
+            ending: None,
+            closing: None,
+            muted: false,
+            persisted: 0,
+            flushed: 0,
+            wake: None,
+            #[cfg(test)]
+            work: 0,
+            plan,
+            policy,
+        }
+    }
+
+    /// Sets when records become durable; strictly unless set.
+    #[must_use]
+    pub fn with_durability(mut self, durability: Durability) -> Self {
+        self.settings.durability = durability;
+        self
+    }
+
+    /// Asks a policy hook about each attempt of a step that is ready and was not approved.
+    #[must_use]
+    pub fn with_hook(mut self) -> Self {
+        self.settings.hook = true;
+        self
+    }
+
+    /// Has outputs reviewed before steps are completed.
+    #[must_use]
+    pub fn with_reflection(mut self) -> Self {
+        self.settings.reflection = true;
+        self
+    }
+
+    /// Sets what the random part of waits comes from; 0 unless set.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.settings.seed = seed;
+        self
+    }
+
+    /// Asks another scorer which of the ready steps is first. A step whose score orders nothing is blocked.
+    #[must_use]
+    pub fn with_scorer(mut self, scorer: impl PriorityScorer) -> Self {
+        self.queue = self.queue.with_scorer(scorer);
+        self
+    }
+
+    /// Takes the records of earlier runs, all of them, in order.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplayError`] where they are not those of this plan, or the machine is not new. It is of no use then.
+    pub fn replay(&mut self, entries: impl IntoIterator<Item = Entry>) -> Result<(), ReplayError> {
+        if self.run.is_some() || self.ledger.sequence() > 0 {
+            return Err(ReplayError::NotNew);
+        }
+        for entry in entries {
+            self.ledger.append(&entry)?;
+        }
+        self.persisted = self.ledger.sequence();
+        self.flushed = self.persisted;
+        Ok(())
+    }
+
+    /// Takes an event, and says what is to be done. An end of work that is told twice, or of an earlier start, does nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] where what the event asks is not done. Nothing has changed then.
+    pub fn handle(&mut self, now: Moment, event: Event, out: &mut Vec<Command>) -> Result<(), Refusal> {
+        if let Some(Closing::Done(_)) = self.closing {
+            return Err(Refusal::Ended);
+        }
+        self.take(now, event, out)?;
+        self.advance(now, out);
+        Ok(())
+    }
+
+    /// Whether the run was begun and has not been closed.
+    fn is_running(&self) -> bool {
+        self.run.is_some() && self.closing.is_none()
+    }
+
+    /// Whether nothing starts any more.
+    fn is_halted(&self) -> bool {
+        self.ending.is_some() || self.is_stopped_by_failure()
+    }
+
+    fn holds_starts(&self) -> bool {
+        self.settings.durability == Durability::Strict && !self.muted
+    }
+
+    fn phase(&self, step: StepIndex) -> Phase {
+        self.phases.of(step)
+    }
+
+    fn enter(&mut self, step: StepIndex, phase: Phase) {
+        self.phases.enter(step, phase);
+    }
+
+    fn has_executor(&self, step: StepIndex) -> bool {
+        self.executors.get(step.row()).is_some_and(Option::is_some)
+    }
+
+    fn executor(&self, step: StepIndex) -> Executor {
+        self.executors.get(step.row()).copied().flatten().unwrap_or_default()
+    }
+
+    fn name(&self, step: StepIndex) -> &str {
+        self.plan.step(step).map_or("", |step| step.id.as_str())
+    }
+
+    /// Counts what tests want to see bounded.
+    #[cfg(test)]
+    fn count(&mut self) {
+        self.work += 1;
+    }
+
+    #[cfg(not(test))]
+    #[expect(clippy::unused_self, reason = "the twin that tests use counts")]
+    fn count(&mut self) {}
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine")
+            .field("plan", self.plan.id())
+            .field("sequence", &self.ledger.sequence())
+            .field("run", &self.run)
+            .field("active", &self.phases.active().len())
+            .field("ready", &self.queue.len())
+            .field("closing", &self.closing)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! Gates: what must be said before a step may start.
+
+use std::fmt;
+
+use convoke_core::{Metadata, RequestDigest, TaskRequest};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    StepDraft, StepIndex,
+    machine::{
+        Machine,
+        command::Command,
+        error::{Refusal, StepError, StepErrorCode},
+        event::{HookDecision, Moment},
+        phase::Phase,
+        record::Record,
+    },
+};
+
+/// Names a request to start a step: a digest of the step, its definition, its input, its generation and its attempt. A
+/// repeat after an interruption has the same; whatever else changes gives another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RequestId(RequestDigest);
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Machine {
+    /// Sends a step that is ready on its way: to the hook, to its gate or into the queue.
+    pub(super) fn admit(&mut self, now: Moment, step: StepIndex, out: &mut Vec<Command>) {
+        let asks = self.settings.hook || self.needs_approval(step);
+        let answered = self.ledger.notes(step).is_some_and(|notes| notes.answer.is_some());
+        if !asks || answered {
+            return self.enqueue(now, step, out);
+        }
+        let request = self.request(step);
+        let (approved, gate) =
+            self.ledger.notes(step).map_or((None, None), |notes| (notes.approved, notes.gate));
+        if approved == Some(request) {
+            return self.enqueue(now, step, out);
+        }
+        if gate == Some(request) {
+            return self.open_gate(now, step, request, out);
+        }
+        if self.settings.hook && !self.is_halted() {
+            self.requests.insert(request, step);
+            self.enter(step, Phase::Hook);
+            out.push(Command::AskHook { step, request });
+        } else if self.needs_approval(step) {
+            self.open_gate(now, step, request, out);
+        }
+    }
+
+    fn needs_approval(&self, step: StepIndex) -> bool {
+        self.plan.step(step).is_some_and(|step| step.requires_approval) || self.executor(step).gated
+    }
+
+    pub(super) fn request(&self, step: StepIndex) -> RequestId {
+        let row = self.ledger.row(step);
+        let input = self.ledger.input(step);
+        let definition = self.plan.step(step).map(StepDraft::from).map(serde_json::to_value);
+        let mut request = TaskRequest::new(input.text)
+            .with_metadata("definition", definition.and_then(Result::ok).unwrap_or_default())
+            .with_metadata("plan", self.plan.id().as_str())
+            .with_metadata("generation", row.generation)
+            .with_metadata("attempt", row.attempts.saturating_add(1));
+        request.data = input.data;
+        RequestId(request.digest())
+    }
+
+    /// Surfaces a gate, and asks the provider where the step could start.
+    fn open_gate(&mut self, now: Moment, step: StepIndex, request: RequestId, out: &mut Vec<Command>) {
+        if self.ledger.notes(step).and_then(|notes| notes.gate) != Some(request) {
+            self.record_of(now, out, step, |step| Record::ApprovalRequired { step, request });
+        }
+        self.requests.insert(request, step);
+        if self.is_halted() {
+            self.enter(step, Phase::Gate);
+        } else {
+            self.enter(step, Phase::Approval);
+            out.push(Command::AskApproval { step, request });
+        }
+    }
+
+    /// The step whose hook or gate this is, taken out. Before a run begins, gates are found in the ledger.
+    fn answered(&mut self, request: RequestId, phases: &[Phase]) -> Result<StepIndex, Refusal> {
+        let open = self.requests.get(&request).copied().filter(|step| phases.contains(&self.phase(*step)));
+        let at_rest = || {
+            let rests = self.run.is_none() && phases.contains(&Phase::Gate);
+            let mut noted = self.ledger.noted().filter(|_| rests);
+            noted.find(|(_, notes)| notes.gate == Some(request)).map(|(step, _)| step)
+        };
+        let at_rest = open.or_else(at_rest).filter(|step| self.request(*step) == request);
+        at_rest.ok_or(Refusal::StaleApproval { request })
+    }
+
+    pub(super) fn hook_decided(
+        &mut self,
+        now: Moment,
+        request: RequestId,
+        decision: HookDecision,
+        out: &mut Vec<Command>,
+    ) -> Result<(), Refusal> {
+        let step = self.answered(request, &[Phase::Hook])?;
+        self.requests.remove(&request);
+        self.enter(step, Phase::Idle);
+        match decision {
+            HookDecision::Allow if !self.needs_approval(step) => self.enqueue(now, step, out),
+            HookDecision::Allow | HookDecision::RequireApproval => self.open_gate(now, step, request, out),
+            HookDecision::Deny { reason } => self.deny(now, step, reason, out),
+        }
+        Ok(())
+    }
+
+    pub(super) fn approved(
+        &mut self,
+        now: Moment,
+        request: RequestId,
+        metadata: Metadata,
+        out: &mut Vec<Command>,
+    ) -> Result<(), Refusal> {
+        let step = self.answered(request, &[Phase::Approval, Phase::Gate])?;
+        self.requests.remove(&request);
+        self.enter(step, Phase::Idle);
+        self.record_of(now, out, step, |step| Record::Approved { step, request, metadata });
+        if self.is_running() {
+            self.enqueue(now, step, out);
+        }
+        Ok(())
+    }
+
+    pub(super) fn denied(
+        &mut self,
+        now: Moment,
+        request: RequestId,
+        reason: String,
+        out: &mut Vec<Command>,
+    ) -> Result<(), Refusal> {
+        let step = self.answered(request, &[Phase::Approval, Phase::Gate])?;
+        self.requests.remove(&request);
+        self.deny(now, step, reason, out);
+        Ok(())
+    }
+
+    pub(super) fn deferred(&mut self, request: RequestId) -> Result<(), Refusal> {
+        let step = self.answered(request, &[Phase::Approval, Phase::Gate])?;
+        self.enter(step, Phase::Gate);
+        Ok(())
+    }
+
+    fn deny(&mut self, now: Moment, step: StepIndex, reason: String, out: &mut Vec<Command>) {
+        self.block(now, step, StepError::new(StepErrorCode::Denied, reason), out);
+    }
+}

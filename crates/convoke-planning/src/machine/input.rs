@@ -1,0 +1,45 @@
+//! What a step gets as input.
+
+use serde_json::{Map, Value, json};
+
+use crate::{Plan, StepIndex, machine::ledger::Ledger};
+
+/// The input of a step, as of now.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct StepInput {
+    /// As text: that of the plan, or where it is empty and there are sources, `data` as JSON.
+    pub text: String,
+    /// As JSON: that of the plan with `steps.<source>` for each source: its JSON output, or else its text. A source that ended
+    /// otherwise gives `{"status": .., "output": null}`. What is no object stands under `input`.
+    pub data: Option<Value>,
+}
+
+impl Ledger {
+    pub(super) fn input(&self, step: StepIndex) -> StepInput {
+        let plan: &Plan = self.plan();
+        let Some(definition) = plan.step(step) else { return StepInput::default() };
+        let (text, data) = (definition.input.clone(), definition.data.clone());
+        if definition.input_from.is_empty() {
+            return StepInput { text, data };
+        }
+        let mut sources = Map::new();
+        for id in &definition.input_from {
+            let Some(source) = plan.index_of(id) else { continue };
+            let output = match self.outputs().get(source) {
+                Some(output) => output.data.clone().unwrap_or_else(|| Value::from(output.text.as_str())),
+                None => json!({ "status": self.status(source), "output": null }),
+            };
+            sources.insert(id.as_str().to_owned(), output);
+        }
+        let mut fields = match data {
+            Some(Value::Object(fields)) => fields,
+            None | Some(Value::Null) => Map::new(),
+            Some(other) => Map::from_iter([("input".to_owned(), other)]),
+        };
+        fields.insert("steps".to_owned(), Value::Object(sources));
+        let data = Value::Object(fields);
+        let text = if text.is_empty() { data.to_string() } else { text };
+        StepInput { text, data: Some(data) }
+    }
+}

@@ -1,0 +1,154 @@
+//! What the records say: the durable part of a run, and the one place where a record changes it.
+
+mod apply;
+mod row;
+
+pub(super) use row::{Mark, Row};
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use convoke_core::Metadata;
+use serde_json::Value;
+
+use crate::{
+    Plan, Readiness, StepIndex, StepStatus,
+    machine::{error::ReplayError, event::Question, gate::RequestId, outputs::Outputs, record::Entry},
+};
+
+/// The durable part of a run. A running machine changes it by records alone, so that replaying them gives the same.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    plan: Plan,
+    readiness: Readiness,
+    rows: Vec<Row>,
+    outputs: Outputs,
+    /// What few steps have.
+    notes: BTreeMap<StepIndex, Notes>,
+    by_status: [usize; StepStatus::ALL.len()],
+    sequence: u64,
+    elapsed_millis: u64,
+    starts: u64,
+    begun: bool,
+}
+
+/// What few steps have.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Notes {
+    /// The output that a reviewer is to look at.
+    pub(super) worked: Option<Arc<convoke_core::TaskOutput>>,
+    /// The gate that is open.
+    pub(super) gate: Option<RequestId>,
+    /// The request that was approved, which holds for its attempt.
+    pub(super) approved: Option<RequestId>,
+    /// What whoever approved attached.
+    pub(super) approval: Metadata,
+    /// What the step asked.
+    pub(super) question: Option<Question>,
+    /// What it was answered.
+    pub(super) answer: Option<Value>,
+    /// What the reviewer noted.
+    pub(super) review: Option<Arc<str>>,
+}
+
+impl Ledger {
+    pub(super) fn new(plan: Plan) -> Self {
+        let steps = plan.steps().len();
+        let mut by_status = [0; StepStatus::ALL.len()];
+        if let Some(pending) = by_status.get_mut(StepStatus::Pending as usize) {
+            *pending = steps;
+        }
+        Self {
+            readiness: Readiness::new(&plan),
+            rows: vec![Row::default(); steps],
+            outputs: Outputs::new(steps),
+            notes: BTreeMap::new(),
+            by_status,
+            sequence: 0,
+            elapsed_millis: 0,
+            starts: 0,
+            begun: false,
+            plan,
+        }
+    }
+
+    pub(super) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    pub(super) fn status(&self, step: StepIndex) -> StepStatus {
+        self.readiness.status(step).unwrap_or_default()
+    }
+
+    pub(super) fn is_ready(&self, step: StepIndex) -> bool {
+        self.readiness.is_ready(step)
+    }
+
+    pub(super) fn is_barred(&self, step: StepIndex) -> bool {
+        self.readiness.is_barred(step)
+    }
+
+    pub(super) fn row(&self, step: StepIndex) -> Row {
+        self.rows.get(step.row()).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn notes(&self, step: StepIndex) -> Option<&Notes> {
+        self.notes.get(&step)
+    }
+
+    /// The steps that have notes, in plan order.
+    pub(super) fn noted(&self) -> impl Iterator<Item = (StepIndex, &Notes)> {
+        self.notes.iter().map(|(step, notes)| (*step, notes))
+    }
+
+    pub(super) fn outputs(&self) -> &Outputs {
+        &self.outputs
+    }
+
+    pub(super) fn count(&self, status: StepStatus) -> usize {
+        self.by_status.get(status as usize).copied().unwrap_or_default()
+    }
+
+    /// The number of the last record; 0 before the first.
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    pub(super) fn elapsed_millis(&self) -> u64 {
+        self.elapsed_millis
+    }
+
+    /// How often steps started, every start counted.
+    pub(super) fn starts(&self) -> u64 {
+        self.starts
+    }
+
+    pub(super) fn is_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// Takes the next record.
+    pub(super) fn append(&mut self, entry: &Entry) -> Result<(), ReplayError> {
+        if entry.sequence != self.sequence.saturating_add(1) {
+            return Err(ReplayError::Sequence { before: self.sequence, found: entry.sequence });
+        }
+        self.apply(entry)?;
+        self.sequence = entry.sequence;
+        self.elapsed_millis = self.elapsed_millis.max(entry.elapsed_millis);
+        Ok(())
+    }
+
+    /// Whether both say the same.
+    #[cfg(test)]
+    pub(super) fn same_as(&self, other: &Self) -> bool {
+        self.rows == other.rows
+            && self.notes == other.notes
+            && self.outputs.same_as(&other.outputs)
+            && self.plan.indices().all(|step| {
+                self.status(step) == other.status(step)
+                    && self.is_ready(step) == other.is_ready(step)
+                    && self.is_barred(step) == other.is_barred(step)
+            })
+            && (self.by_status, self.sequence, self.elapsed_millis, self.starts, self.begun)
+                == (other.by_status, other.sequence, other.elapsed_millis, other.starts, other.begun)
+    }
+}

@@ -1,0 +1,199 @@
+//! How a record changes the ledger.
+
+use std::sync::Arc;
+
+use convoke_core::Metadata;
+
+use crate::{
+    StepIndex,
+    StepStatus::{self, Blocked, Completed, Failed, Pending, Running, Skipped},
+    machine::{
+        error::ReplayError,
+        ledger::{Ledger, Mark, Notes, Row},
+        record::{Entry, Record},
+    },
+};
+
+impl Ledger {
+    /// A record that cannot be leaves the ledger in no use, which replaying reports.
+    pub(super) fn apply(&mut self, entry: &Entry) -> Result<(), ReplayError> {
+        let Some(id) = entry.record.step() else {
+            return self.apply_to_plan(entry);
+        };
+        let step = self
+            .plan
+            .index_of(id)
+            .ok_or_else(|| ReplayError::UnknownStep { sequence: entry.sequence, step: id.clone() })?;
+        self.apply_to_step(entry, step)
+            .map_err(|reason| ReplayError::Impossible { sequence: entry.sequence, reason })
+    }
+
+    fn apply_to_plan(&mut self, entry: &Entry) -> Result<(), ReplayError> {
+        let begins = matches!(entry.record, Record::Begun);
+        if begins == self.begun {
+            let reason = if begins { "plan was begun before" } else { "plan was not begun" };
+            return Err(ReplayError::Impossible { sequence: entry.sequence, reason: reason.into() });
+        }
+        self.begun = true;
+        Ok(())
+    }
+
+    fn apply_to_step(&mut self, entry: &Entry, step: StepIndex) -> Result<(), String> {
+        match &entry.record {
+            Record::Begun | Record::Resumed | Record::Stopped { .. } => {}
+            Record::Started { attempt, side_effect, .. } => {
+                self.becomes(step, Running)?;
+                self.starts += 1;
+                let starts = self.starts;
+                self.change(step, |row| {
+                    row.start = starts;
+                    row.attempts = *attempt;
+                    row.side_effect = *side_effect;
+                });
+            }
+            Record::Worked { output, .. } => {
+                self.change(step, |row| row.mark = Mark::Worked);
+                self.note(step, |notes| notes.worked = Some(Arc::clone(output)));
+            }
+            Record::Completed { output, .. } => {
+                let worked = self.notes.get(&step).and_then(|notes| notes.worked.clone());
+                let output = output.clone().or(worked).ok_or("no output is there")?;
+                self.becomes(step, Completed)?;
+                if !self.outputs.publish(step, entry.sequence, output) {
+                    return Err("the step has an output".into());
+                }
+                self.change(step, |row| row.error = None);
+                self.attempt_ends(step);
+            }
+            Record::AttemptFailed { error, .. } => {
+                self.becomes(step, Pending)?;
+                self.attempt_ends(step);
+                self.change(step, |row| row.error = Some(Arc::new(error.clone())));
+            }
+            Record::Failed { error, execution_detached, .. } => {
+                self.becomes(step, Failed)?;
+                self.attempt_ends(step);
+                self.change(step, |row| {
+                    row.error = Some(Arc::new(error.clone()));
+                    row.mark = if *execution_detached { Mark::Detached } else { Mark::None };
+                });
+            }
+            Record::Blocked { error, .. } => {
+                self.becomes(step, Blocked)?;
+                self.attempt_ends(step);
+                self.change(step, |row| row.error = Some(Arc::new(error.clone())));
+            }
+            Record::Skipped { .. } => self.becomes(step, Skipped)?,
+            Record::Rejected { note, .. } => {
+                self.becomes(step, Pending)?;
+                self.attempt_ends(step);
+                self.change(step, |row| row.generation += 1);
+                self.note(step, |notes| notes.review = Some(note.as_str().into()));
+            }
+            Record::Released { .. } => self.uncount(step)?,
+            Record::Interrupted { .. } => {
+                self.uncount(step)?;
+                self.change(step, |row| row.interruptions += 1);
+            }
+            Record::OutcomeUnknown { .. } => self.change(step, |row| row.mark = Mark::OutcomeUnknown),
+            Record::Detached { .. } => self.change(step, |row| row.mark = Mark::Detached),
+            Record::DetachedEnded { .. } => self.change(step, |row| row.mark = Mark::None),
+            Record::ApprovalRequired { request, .. } => {
+                self.note(step, |notes| notes.gate = Some(*request));
+            }
+            Record::Approved { request, metadata, .. } => self.note(step, |notes| {
+                notes.gate = None;
+                notes.approved = Some(*request);
+                notes.approval.clone_from(metadata);
+            }),
+            Record::Asked { question, .. } => {
+                self.uncount(step)?;
+                self.change(step, |row| row.interruptions = 0);
+                self.note(step, |notes| {
+                    notes.question = Some(question.clone());
+                    notes.answer = None;
+                });
+            }
+            Record::Answered { answer, .. } => {
+                self.note(step, |notes| notes.answer = Some(answer.clone()));
+            }
+            Record::Reset { .. } => self.reset(step)?,
+        }
+        Ok(())
+    }
+
+    fn becomes(&mut self, step: StepIndex, to: StepStatus) -> Result<(), String> {
+        let from = self.status(step);
+        self.readiness.set(&self.plan, step, to).map_err(|error| error.to_string())?;
+        for (status, by) in [(from, -1), (to, 1)] {
+            if let Some(count) = self.by_status.get_mut(status as usize) {
+                *count = count.saturating_add_signed(by);
+            }
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, step: StepIndex, change: impl FnOnce(&mut Row)) {
+        if let Some(row) = self.rows.get_mut(step.row()) {
+            change(row);
+        }
+    }
+
+    /// Changes what few steps have, and forgets it where nothing is left.
+    fn note(&mut self, step: StepIndex, change: impl FnOnce(&mut Notes)) {
+        let mut notes = self.notes.remove(&step).unwrap_or_default();
+        change(&mut notes);
+        if notes != Notes::default() {
+            self.notes.insert(step, notes);
+        }
+    }
+
+    /// The attempt counts, and what belonged to it alone goes.
+    fn attempt_ends(&mut self, step: StepIndex) {
+        self.change(step, |row| {
+            row.interruptions = 0;
+            row.mark = Mark::None;
+        });
+        if self.notes.contains_key(&step) {
+            let completed = self.status(step) == Completed;
+            self.note(step, |notes| {
+                // Who approved what was done is worth keeping with it.
+                let approval = if completed { std::mem::take(&mut notes.approval) } else { Metadata::new() };
+                *notes = Notes { approval, ..Notes::default() };
+            });
+        }
+    }
+
+    fn uncount(&mut self, step: StepIndex) -> Result<(), String> {
+        self.becomes(step, Pending)?;
+        self.change(step, |row| {
+            row.attempts = row.attempts.saturating_sub(1);
+            row.mark = Mark::None;
+        });
+        Ok(())
+    }
+
+    /// The step and whatever was skipped behind it start anew, level by level.
+    fn reset(&mut self, step: StepIndex) -> Result<(), String> {
+        self.becomes(step, Pending)?;
+        self.attempt_ends(step);
+        self.change(step, |row| {
+            let Row { start, generation, .. } = *row;
+            *row = Row { start, generation: generation + 1, ..Row::default() };
+        });
+        let mut behind = vec![step];
+        while let Some(source) = behind.pop() {
+            let skipped: Vec<_> = self
+                .plan
+                .dependents(source)
+                .map(|edge| edge.step)
+                .filter(|dependent| self.status(*dependent) == Skipped)
+                .collect();
+            for dependent in skipped {
+                self.becomes(dependent, Pending)?;
+                behind.push(dependent);
+            }
+        }
+        Ok(())
+    }
+}

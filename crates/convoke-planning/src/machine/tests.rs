@@ -1,0 +1,20 @@
+//! The machine against tables of cases, plans by chance, and its promises of cost.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "the helpers of tests are tests too, which clippy sees only in `#[test]` functions"
+)]
+
+mod bench;
+mod codec;
+mod failing;
+mod gates;
+mod properties;
+mod resuming;
+mod reviewing;
+mod running;
+mod scale;
+mod timing;

@@ -1,0 +1,360 @@
+//! Plans by chance, failures by chance, ends in an order by chance.
+
+use std::collections::BTreeMap;
+
+use proptest::{collection::vec, prelude::*, sample::Index};
+
+use crate::{
+    Plan, PlanPolicy, StepDraft, StepIndex, StepStatus, Wait,
+    machine::{
+        Capabilities, Durability, Event, Machine, Record, StopReason,
+        tests::bench::{Bench, failure, ms, output, plan, policy},
+    },
+};
+
+#[derive(Clone, Debug)]
+struct Case {
+    /// Of each step the steps before it that it waits for, and whether for their end alone.
+    edges: Vec<Vec<(Index, bool)>>,
+    /// Of each step how many attempts fail.
+    failures: Vec<u32>,
+    /// Of each step which of the serial keys it has; few have one.
+    keys: Vec<u8>,
+    parallel: u32,
+    attempts: u32,
+    waits: bool,
+    continues: bool,
+    reviewed: bool,
+    durability: Durability,
+    /// Which of the steps at work ends next.
+    order: Vec<Index>,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let shape = (1_usize..12).prop_flat_map(|steps| {
+        (vec(vec((any::<Index>(), any::<bool>()), 0..4), steps), vec(0_u32..4, steps), vec(0_u8..6, steps))
+    });
+    let durability = prop::sample::select(vec![Durability::Strict, Durability::Relaxed, Durability::OnExit]);
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), durability);
+    (shape, 1_u32..4, 1_u32..4, flags, vec(any::<Index>(), 1..24)).prop_map(
+        |((edges, failures, keys), parallel, attempts, (waits, continues, reviewed, durability), order)| {
+            Case { edges, failures, keys, parallel, attempts, waits, continues, reviewed, durability, order }
+        },
+    )
+}
+
+impl Case {
+    fn plan(&self) -> Plan {
+        plan(self.edges.iter().enumerate().map(|(place, edges)| {
+            let mut step = StepDraft::new(format!("s{place}")).titled("x");
+            let mut seen = Vec::new();
+            for (source, end) in edges.iter().filter(|_| place > 0) {
+                let source = source.index(place);
+                if seen.contains(&source) {
+                    continue;
+                }
+                seen.push(source);
+                let source = format!("s{source}");
+                step = if *end { step.after_end_of(source) } else { step.after(source) };
+            }
+            step
+        }))
+    }
+
+    fn policy(&self) -> PlanPolicy {
+        policy(|mut policy| {
+            policy =
+                policy.max_parallel_steps(self.parallel).max_attempts(self.attempts).max_step_runs(10_000);
+            if self.waits {
+                policy = policy.backoff(crate::Backoff::default());
+            }
+            if self.continues { policy.continue_after_failure() } else { policy }
+        })
+    }
+
+    fn capabilities(&self, step: StepIndex) -> Capabilities {
+        match self.keys[step.row()] {
+            key @ 0..=1 => Capabilities::new().serial(key.to_string()),
+            _ => Capabilities::new(),
+        }
+    }
+
+    fn machine(&self) -> Machine {
+        let machine = Machine::new(self.plan(), self.policy(), |step| Some(self.capabilities(step)))
+            .with_durability(self.durability);
+        if self.reviewed { machine.with_reflection() } else { machine }
+    }
+
+    /// Whether an attempt of a step fails: the same in every run.
+    fn fails(&self, step: StepIndex, attempt: u32) -> bool {
+        attempt <= self.failures[step.row()]
+    }
+
+    /// A new process with the first records.
+    fn again(&self, journal: &[crate::machine::Entry]) -> Bench {
+        let mut machine = self.machine();
+        machine.replay(journal.to_vec()).unwrap();
+        Bench { journal: journal.to_vec(), ..Bench::of(machine) }
+    }
+
+    /// Runs to the end, looking after each event.
+    fn run(&self, bench: &mut Bench, turn: usize, look: &mut dyn FnMut(&Bench)) {
+        bench.send(Event::Resume { retry_failed: false });
+        look(bench);
+        for step in turn.. {
+            if bench.stop.is_some() {
+                return;
+            }
+            let reviews: Vec<_> = bench
+                .machine
+                .plan()
+                .indices()
+                .filter(|step| bench.machine.phase(*step) == crate::machine::phase::Phase::Reviewing)
+                .collect();
+            let working: Vec<_> = bench.at_work.keys().copied().collect();
+            let pick = self.order[step % self.order.len()];
+            if let Some(review) = reviews.first().filter(|_| working.is_empty() || step % 2 == 0) {
+                let id = bench.name(*review);
+                bench.find(&id, crate::machine::Finding::Pass);
+            } else if !working.is_empty() {
+                let step = working[pick.index(working.len())];
+                let (id, attempt) = (bench.name(step), bench.at_work[&step].attempt);
+                bench.pass(1);
+                if self.fails(step, attempt) {
+                    bench.fail(&id);
+                } else {
+                    bench.done(&id);
+                }
+            } else {
+                // Nothing is under way, so there must be something to wait for.
+                let wake = bench.wake.expect("the run is neither at work, nor waiting, nor over");
+                bench.now.running = bench.now.running.max(wake);
+                bench.send(Event::Tick);
+            }
+            look(bench);
+        }
+    }
+
+    /// What must hold at each moment.
+    fn check(&self, bench: &Bench, seen: &mut usize) {
+        let plan = bench.machine.plan();
+        assert!(bench.at_work.len() <= self.parallel as usize);
+        let mut turns = BTreeMap::new();
+        for step in bench.at_work.keys() {
+            if let Some(key) = self.capabilities(*step).serial {
+                assert_eq!(turns.insert(key, *step), None, "two of one key at work");
+            }
+        }
+        for start in &bench.starts[*seen..] {
+            for edge in plan.dependencies(start.step) {
+                let status = bench.machine.status(edge.step);
+                let satisfied = match edge.wait {
+                    Wait::Completed => status == StepStatus::Completed,
+                    Wait::Ended => status.is_terminal(),
+                };
+                assert!(satisfied, "{start:?} before {edge:?}, which is {status}");
+            }
+            if self.durability == Durability::Strict {
+                assert!(bench.machine.persisted >= start.sequence);
+            }
+        }
+        *seen = bench.starts.len();
+    }
+
+    /// Where each step ends where the run goes on after failures, by the rule and not by events.
+    fn model(&self) -> Vec<StepStatus> {
+        let plan = self.plan();
+        let mut ends: Vec<StepStatus> = Vec::new();
+        for step in plan.indices() {
+            let barred = plan
+                .dependencies(step)
+                .any(|edge| edge.wait == Wait::Completed && ends[edge.step.row()] != StepStatus::Completed);
+            ends.push(match barred {
+                true => StepStatus::Skipped,
+                false if self.failures[step.row()] >= self.attempts => StepStatus::Failed,
+                false => StepStatus::Completed,
+            });
+        }
+        ends
+    }
+
+    /// The failed steps that a skipped one can be traced to.
+    fn causes(&self, step: StepIndex) -> Vec<StepIndex> {
+        let (plan, ends) = (self.plan(), self.model());
+        let mut causes = Vec::new();
+        for edge in plan.dependencies(step).filter(|edge| edge.wait == Wait::Completed) {
+            match ends[edge.step.row()] {
+                StepStatus::Failed => causes.push(edge.step),
+                StepStatus::Skipped => causes.extend(self.causes(edge.step)),
+                _ => {}
+            }
+        }
+        causes.sort_unstable();
+        causes.dedup();
+        causes
+    }
+}
+
+fn standing(bench: &Bench) -> Vec<(StepStatus, u32, bool)> {
+    let machine = &bench.machine;
+    let of = |step| (machine.status(step), machine.attempts(step), machine.outputs().get(step).is_some());
+    machine.plan().indices().map(of).collect()
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
+}
+
+proptest! {
+    #![proptest_config(config(512))]
+
+    /// Whatever happens in whatever order: edges, places and turns hold, attempts are no more than allowed, and the run ends.
+    #[test]
+    fn a_run_keeps_the_rules_and_ends(case in case()) {
+        let mut bench = Bench::of(case.machine());
+        let mut seen = 0;
+        case.run(&mut bench, 0, &mut |bench| case.check(bench, &mut seen));
+        prop_assert_eq!(bench.at_work.len(), 0);
+
+        let mut starts: BTreeMap<StepIndex, Vec<u32>> = BTreeMap::new();
+        for start in &bench.starts {
+            starts.entry(start.step).or_default().push(start.attempt);
+        }
+        for (step, attempts) in starts {
+            let wanted: Vec<_> = (1..=u32::try_from(attempts.len()).unwrap()).collect();
+            prop_assert_eq!(&attempts, &wanted, "{:?} ran again without a failure", step);
+            prop_assert!(wanted.len() <= case.attempts as usize);
+        }
+        let mut ends = BTreeMap::new();
+        for entry in &bench.journal {
+            let end = matches!(
+                entry.record,
+                Record::Completed { .. } | Record::Failed { .. } | Record::Blocked { .. } | Record::Skipped { .. }
+            );
+            if let Some(step) = entry.record.step().filter(|_| end) {
+                prop_assert_eq!(ends.insert(step.clone(), entry.sequence), None);
+            }
+        }
+        if case.continues {
+            let model = case.model();
+            let found: Vec<_> = standing(&bench).into_iter().map(|standing| standing.0).collect();
+            prop_assert_eq!(&found, &model);
+            for step in bench.machine.plan().indices().filter(|step| model[step.row()] == StepStatus::Skipped) {
+                prop_assert_eq!(bench.machine.skip_causes(step), case.causes(step));
+            }
+            let failed = model.contains(&StepStatus::Failed);
+            prop_assert_eq!(bench.stop, Some(if failed { StopReason::Failed } else { StopReason::Completed }));
+        }
+    }
+
+    /// Replaying what is recorded gives what the live machine knew at that moment.
+    #[test]
+    fn records_say_all(case in case()) {
+        let mut bench = Bench::of(case.machine());
+        case.run(&mut bench, 0, &mut |bench| {
+            let again = case.again(&bench.journal);
+            assert!(again.machine.ledger.same_as(&bench.machine.ledger));
+        });
+    }
+
+    /// Cut after any record and resumed, a run comes to the same end, with the same keys and each attempt once more at most.
+    #[test]
+    fn a_run_that_is_cut_comes_to_the_same_end(case in case(), cut in any::<Index>(), turn in 0_usize..24) {
+        let case = Case { continues: true, ..case };
+        let mut whole = Bench::of(case.machine());
+        case.run(&mut whole, 0, &mut |_| {});
+        let cut = cut.index(whole.journal.len() + 1);
+        let mut rest = case.again(&whole.journal[..cut]);
+        let done: Vec<_> = rest.machine.plan().indices().filter(|step| rest.machine.status(*step).is_terminal()).collect();
+        let mut seen = 0;
+        case.run(&mut rest, turn, &mut |bench| case.check(bench, &mut seen));
+        prop_assert_eq!(standing(&rest), standing(&whole));
+        prop_assert!(rest.starts.iter().all(|start| !done.contains(&start.step)), "an ended step ran again");
+        let key = |bench: &Bench, step: StepIndex| {
+            bench.starts.iter().find(|start| start.step == step).map(|start| start.key.clone())
+        };
+        for start in &rest.starts {
+            prop_assert_eq!(Some(start.key.clone()), key(&whole, start.step));
+        }
+    }
+
+    /// A run that is cancelled at any moment, and resumed, comes to the same end, no attempt counted that was cut short.
+    #[test]
+    fn a_run_that_is_cancelled_comes_to_the_same_end(case in case(), after in 0_usize..30, turn in 0_usize..24) {
+        let case = Case { continues: true, ..case };
+        let mut whole = Bench::of(case.machine());
+        case.run(&mut whole, 0, &mut |_| {});
+
+        let mut first = Bench::of(case.machine());
+        first.send(Event::Begin);
+        for step in 0..after {
+            let working: Vec<_> = first.at_work.keys().copied().collect();
+            if working.is_empty() || first.stop.is_some() {
+                break;
+            }
+            let step = working[case.order[step % case.order.len()].index(working.len())];
+            let (id, attempt) = (first.name(step), first.at_work[&step].attempt);
+            if case.fails(step, attempt) { first.fail(&id) } else { first.done(&id) };
+        }
+        if first.stop.is_none() {
+            first.send(Event::Cancel);
+            for step in first.at_work.keys().copied().collect::<Vec<_>>() {
+                let id = first.name(step);
+                first.end(&id, crate::machine::WorkOutcome::Cancelled);
+            }
+            first.pass(60).try_send(Event::Tick).ok();
+        }
+        prop_assert!(first.stop.is_some());
+        let mut rest = case.again(&first.journal);
+        case.run(&mut rest, turn, &mut |_| {});
+        prop_assert_eq!(standing(&rest), standing(&whole));
+    }
+
+    /// Whatever is told, in whatever order and however late, breaks nothing: the run ends once it is told to, and its
+    /// records replay.
+    #[test]
+    fn nothing_that_is_told_breaks_it(case in case(), events in vec((0_u8..9, any::<Index>(), 0_u64..40), 0..40)) {
+        let timed = policy(|policy| {
+            policy.max_parallel_steps(case.parallel).max_attempts(case.attempts).step_timeout(ms(20)).run_timeout(ms(300))
+                .continue_after_failure()
+        });
+        let machine = |policy: PlanPolicy| {
+            Machine::new(case.plan(), policy, |step| Some(case.capabilities(step))).with_reflection().with_hook()
+        };
+        let mut bench = Bench::of(machine(timed.clone()));
+        bench.send(Event::Begin);
+        for (kind, step, time) in events {
+            if bench.stop.is_some() {
+                break;
+            }
+            bench.pass(time);
+            let step = bench.machine.plan().indices().nth(step.index(case.edges.len())).unwrap();
+            let start = bench.machine.ledger.row(step).start;
+            let request = bench.machine.request(step);
+            let ended = bench.now.running.saturating_sub(ms(time / 2));
+            let event = match kind {
+                0 => Event::WorkEnded { step, start, outcome: crate::machine::WorkOutcome::Completed(output("x")), ended },
+                1 => Event::WorkEnded { step, start, outcome: failure(), ended },
+                2 => Event::Reviewed { step, start, finding: crate::machine::Finding::Retry("again".into()) },
+                3 => Event::Reviewed { step, start, finding: crate::machine::Finding::Pass },
+                4 => Event::HookDecided { request, decision: crate::machine::HookDecision::Allow },
+                5 => Event::HookDecided { request, decision: crate::machine::HookDecision::RequireApproval },
+                6 => Event::Approved { request, metadata: convoke_core::Metadata::new() },
+                7 => Event::ResetStep { step },
+                _ => Event::Tick,
+            };
+            bench.at_work.retain(|other, _| *other != step || kind > 1);
+            // Many of them are refused.
+            let _ = bench.try_send(event);
+            let mut again = machine(timed.clone());
+            again.replay(bench.journal.clone()).unwrap();
+            prop_assert!(again.ledger.same_as(&bench.machine.ledger));
+            prop_assert!(bench.machine.phases.places() <= case.parallel as usize);
+        }
+        if bench.stop.is_none() {
+            bench.send(Event::Cancel);
+            bench.pass(60).try_send(Event::Tick).ok();
+        }
+        prop_assert!(bench.stop.is_some());
+    }
+}

@@ -1,0 +1,112 @@
+//! One turn of the machine: an event is taken, and all that follows from it is done.
+
+use convoke_core::StepId;
+
+use crate::{
+    StepIndex,
+    machine::{Closing, Command, Durability, Entry, Event, Machine, Moment, Record, Refusal, StopReason},
+};
+
+impl Machine {
+    pub(super) fn take(&mut self, now: Moment, event: Event, out: &mut Vec<Command>) -> Result<(), Refusal> {
+        match event {
+            Event::Begin => return self.begin(now, out),
+            Event::Resume { retry_failed } => return self.resume(now, retry_failed, out),
+            Event::Persisted { sequence } => self.persisted = self.persisted.max(sequence),
+            Event::StoreFailed => self.abandon(now, StopReason::StoreFailed, out),
+            Event::ClaimLost => self.abandon(now, StopReason::ClaimLost, out),
+            Event::WorkEnded { step, start, outcome, ended } => {
+                self.work_ended(now, (step, start), outcome, ended, out);
+            }
+            Event::DetachedEnded { step, start } => self.detached_ended(now, step, start, out),
+            Event::Reviewed { step, start, finding } => self.reviewed(now, (step, start), finding, out),
+            Event::HookDecided { request, decision } => {
+                return self.hook_decided(now, request, decision, out);
+            }
+            Event::Approved { request, metadata } => return self.approved(now, request, metadata, out),
+            Event::Denied { request, reason } => return self.denied(now, request, reason, out),
+            Event::Deferred { request } => return self.deferred(request),
+            Event::Answered { step, start, answer } => {
+                let id = self.known(step)?;
+                return self.answered_question(now, (step, id, start), answer, out);
+            }
+            Event::Tick => {}
+            Event::Cancel => self.end(now, StopReason::Cancelled, now.running, out),
+            Event::ResetStep { step } => {
+                let id = self.known(step)?;
+                return self.reset_step(now, (step, id), out);
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything that follows from what has changed.
+    pub(super) fn advance(&mut self, now: Moment, out: &mut Vec<Command>) {
+        if self.is_running() {
+            self.expire(now, out);
+            self.launch_held(now, out);
+            loop {
+                self.look_around(now, out);
+                self.dispatch(now, out);
+                if self.agenda.is_empty() {
+                    break;
+                }
+            }
+            self.close(now, out);
+        }
+        let last = self.ledger.sequence();
+        if let Some(Closing::At(stop)) = self.closing
+            && self.persisted >= last
+        {
+            self.closing = Some(Closing::Done(stop));
+        }
+        self.flush(last, out);
+        let wake = self.wake_at();
+        if wake != self.wake {
+            self.wake = wake;
+            out.push(Command::WakeAt(wake));
+        }
+        if let Some(Closing::Done(stop)) = self.closing {
+            out.push(Command::Finish(stop));
+        }
+    }
+
+    fn flush(&mut self, last: u64, out: &mut Vec<Command>) {
+        let wanted = self.settings.durability == Durability::Strict || !self.is_running();
+        if wanted && !self.muted && self.flushed < last {
+            self.flushed = last;
+            out.push(Command::Flush);
+        }
+    }
+
+    /// The one way in which the ledger changes.
+    pub(super) fn record(&mut self, now: Moment, out: &mut Vec<Command>, record: Record) {
+        let elapsed_millis = self.run.map_or(self.ledger.elapsed_millis(), |run| {
+            let of_run = now.running.saturating_sub(run.began).as_millis();
+            run.elapsed_before.saturating_add(u64::try_from(of_run).unwrap_or(u64::MAX))
+        });
+        let entry = Entry { sequence: self.ledger.sequence().saturating_add(1), elapsed_millis, record };
+        let taken = self.ledger.append(&entry);
+        debug_assert!(taken.is_ok(), "{taken:?}: {entry:?}");
+        if taken.is_ok() && !self.muted {
+            out.push(Command::Persist(entry));
+        }
+    }
+
+    pub(super) fn record_of(
+        &mut self,
+        now: Moment,
+        out: &mut Vec<Command>,
+        step: StepIndex,
+        record: impl FnOnce(StepId) -> Record,
+    ) {
+        if let Ok(id) = self.known(step) {
+            self.record(now, out, record(id));
+        }
+    }
+
+    fn known(&self, step: StepIndex) -> Result<StepId, Refusal> {
+        let place = step.get();
+        self.plan.step(step).map(|step| step.id.clone()).ok_or(Refusal::UnknownStep { place })
+    }
+}

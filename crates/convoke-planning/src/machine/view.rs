@@ -1,0 +1,162 @@
+//! What the machine tells of a plan.
+
+use std::{collections::HashSet, sync::Arc};
+
+use convoke_core::{Metadata, derived_id};
+
+use crate::{
+    Plan, StepIndex, StepStatus, Wait,
+    machine::{
+        Closing, Machine, Outputs, Question, RequestId, StepError, StepInput, StopReason, ledger::Mark,
+    },
+};
+
+/// What a step waits for a person to say.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Pending {
+    /// The step.
+    pub step: StepIndex,
+    /// What it waits for.
+    pub kind: PendingKind,
+}
+
+/// What a person is to say.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum PendingKind {
+    /// Whether the step may start.
+    Approval {
+        /// Names the request, for the answer.
+        request: RequestId,
+    },
+    /// What the step needs to go on.
+    Question {
+        /// The start that asked, for the answer.
+        start: u64,
+        /// What it asks.
+        question: Question,
+    },
+}
+
+impl Machine {
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Where a step stands. A place that the plan does not have is pending for ever.
+    pub fn status(&self, step: StepIndex) -> StepStatus {
+        self.ledger.status(step)
+    }
+
+    /// How many steps stand so.
+    pub fn count_of(&self, status: StepStatus) -> usize {
+        self.ledger.count(status)
+    }
+
+    /// How many attempts of a step count: not those that an interruption or the end of a run took back, nor the one that
+    /// a question waits in.
+    pub fn attempts(&self, step: StepIndex) -> u32 {
+        self.ledger.row(step).attempts
+    }
+
+    /// How often steps started, every start counted, over all resumes.
+    pub fn starts(&self) -> u64 {
+        self.ledger.starts()
+    }
+
+    /// The error of the last attempt; gone once the step is completed or reset.
+    pub fn error(&self, step: StepIndex) -> Option<Arc<StepError>> {
+        self.ledger.row(step).error
+    }
+
+    /// The first failed or blocked step in plan order, and its error. Looks at the whole plan.
+    pub fn first_error(&self) -> Option<(StepIndex, Arc<StepError>)> {
+        let ended = |step: &StepIndex| matches!(self.status(*step), StepStatus::Failed | StepStatus::Blocked);
+        self.plan.indices().filter(ended).find_map(|step| Some((step, self.error(step)?)))
+    }
+
+    /// The outputs of completed steps.
+    pub fn outputs(&self) -> &Outputs {
+        self.ledger.outputs()
+    }
+
+    /// The input that an attempt of the step gets now.
+    pub fn input(&self, step: StepIndex) -> StepInput {
+        self.ledger.input(step)
+    }
+
+    /// The idempotency key of a step, `<plan>/<step>/<generation>`: equal over crashes and failed attempts, new after an
+    /// output was rejected and after a reset.
+    pub fn key(&self, step: StepIndex) -> String {
+        let generation = self.ledger.row(step).generation.to_string();
+        derived_id([self.plan.id().as_str(), self.name(step), &generation])
+    }
+
+    /// What whoever approved the step attached.
+    pub fn approval(&self, step: StepIndex) -> Option<&Metadata> {
+        self.ledger.notes(step).map(|notes| &notes.approval).filter(|approval| !approval.is_empty())
+    }
+
+    /// Whether work of the step was given up and may still run.
+    pub fn is_detached(&self, step: StepIndex) -> bool {
+        self.ledger.row(step).mark == Mark::Detached
+    }
+
+    /// Whether the step was interrupted and must not be repeated unasked, since nobody knows whether it took effect.
+    pub fn is_outcome_unknown(&self, step: StepIndex) -> bool {
+        self.ledger.row(step).mark == Mark::OutcomeUnknown
+    }
+
+    /// The open gates and questions, in plan order, whatever else has happened.
+    pub fn pending(&self) -> impl Iterator<Item = Pending> + '_ {
+        self.ledger.noted().filter_map(|(step, notes)| {
+            if !self.ledger.is_ready(step) {
+                return None;
+            }
+            let question = notes.question.clone().filter(|_| notes.answer.is_none());
+            let kind = match (question, notes.gate) {
+                (Some(question), _) => PendingKind::Question { start: self.ledger.row(step).start, question },
+                (None, Some(request)) => PendingKind::Approval { request },
+                (None, None) => return None,
+            };
+            Some(Pending { step, kind })
+        })
+    }
+
+    /// The failed and blocked steps because of which a step was skipped, in plan order; none for a step that was not.
+    /// Takes time with the steps before it.
+    pub fn skip_causes(&self, step: StepIndex) -> Vec<StepIndex> {
+        let mut causes = Vec::new();
+        let mut seen = HashSet::from([step]);
+        let mut skipped = if self.status(step) == StepStatus::Skipped { vec![step] } else { Vec::new() };
+        while let Some(step) = skipped.pop() {
+            for edge in self.plan.dependencies(step).filter(|edge| edge.wait == Wait::Completed) {
+                if !seen.insert(edge.step) {
+                    continue;
+                }
+                match self.status(edge.step) {
+                    StepStatus::Failed | StepStatus::Blocked => causes.push(edge.step),
+                    StepStatus::Skipped => skipped.push(edge.step),
+                    _ => {}
+                }
+            }
+        }
+        causes.sort_unstable();
+        causes
+    }
+
+    /// Why the run ended; `None` before [`Command::Finish`](crate::machine::Command::Finish).
+    pub fn stop(&self) -> Option<StopReason> {
+        match self.closing {
+            Some(Closing::Done(stop)) => Some(stop),
+            Some(Closing::At(_)) | None => None,
+        }
+    }
+
+    pub(super) fn is_stopped_by_failure(&self) -> bool {
+        let ended = self.count_of(StepStatus::Failed) + self.count_of(StepStatus::Blocked);
+        ended > 0 && !self.policy.continue_after_failure()
+    }
+}
