@@ -48,6 +48,7 @@
 //! | `policy` | how a plan may run |
 //! | `status`, `readiness` | where steps stand, and which are ready |
 //! | `priority` | which of the ready is first |
+//! | [`machine`] | what happens to the steps of a run, event by event |
 //! | `codec` | JSON, and the JSON in a model's answer |
 //! | `diagram` | Mermaid and DOT |
 

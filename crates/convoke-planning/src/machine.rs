@@ -14,12 +14,14 @@
 //!    answer must get one. What is under way besides a `Finish` is detached; its end may be lost.
 //!
 //! Batch what is at hand: give the machine all events that have come before carrying out commands, ends of work before
-//! ticks. A tick says that time is over; work that ended before and is told of after it counts as late only if its
-//! grace is over too.
+//! ticks. Work that ended in time counts whenever the machine hears of it, unless its grace was over before.
+//!
+//! An event that is refused changes nothing, and it is no fault of the driver: a hook may answer after what it was asked
+//! about has been reset. An end of work that is told twice, or of a start that is not the last of its step, does nothing.
 //!
 //! # What is durable when
 //!
-//! Each transition is one [`Command::Persist`]. Records are written in order; which of them become durable together is
+//! Each transition of a step is one [`Command::Persist`]. Records are written in order; which of them become durable together is
 //! up to the writer. [`Command::Flush`] asks for it now and [`Event::Persisted`] answers. Under [`Durability::Strict`] a
 //! [`Command::Start`] comes when the record of the start is durable, and so is the completion that it follows from, which
 //! has a smaller number: the two come in one batch and share a commit. A hook, a provider, a reviewer and a place that is
@@ -32,6 +34,55 @@
 //!
 //! An event costs time with the edges that leave its step, and the logarithm of the steps that are ready or at work.
 //! Three look at the whole plan: beginning, resuming and resetting. Nothing recurses over the graph.
+//!
+//! # Example
+//!
+//! A driver that does everything at once and keeps its journal in memory:
+//!
+//! ```
+//! use std::{collections::VecDeque, sync::Arc};
+//!
+//! use convoke_core::TaskOutput;
+//! use convoke_planning::{
+//!     PlanDraft, PlanPolicy, PlanValidator, StepDraft,
+//!     machine::{Capabilities, Command, Event, Machine, Moment, StopReason, WorkOutcome},
+//! };
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let draft = PlanDraft::new("publish")
+//!     .with_step(StepDraft::new("write").titled("Write"))
+//!     .with_step(StepDraft::new("check").titled("Read again").input_from("write"));
+//! let plan = PlanValidator::default().validate(draft)?;
+//! let mut machine = Machine::new(plan.clone(), PlanPolicy::default(), |_| Some(Capabilities::new()));
+//!
+//! let (mut journal, mut commands) = (Vec::new(), Vec::new());
+//! let mut events = VecDeque::from([Event::Begin]);
+//! let now = Moment::default();
+//! while let Some(event) = events.pop_front() {
+//!     machine.handle(now, event, &mut commands)?;
+//!     for command in commands.drain(..) {
+//!         match command {
+//!             Command::Persist(entry) => journal.push(entry),
+//!             Command::Flush => events.push_back(Event::Persisted { sequence: journal.len() as u64 }),
+//!             Command::Start(start) => {
+//!                 let input = machine.input(start.step).text;
+//!                 let outcome = WorkOutcome::Completed(Arc::new(TaskOutput::text(format!("did {input}"))));
+//!                 events.push_back(Event::WorkEnded { start: start.start, outcome, ended: now.running });
+//!             }
+//!             _ => {}
+//!         }
+//!     }
+//! }
+//! assert_eq!(machine.stop(), Some(StopReason::Completed));
+//!
+//! let mut again = Machine::new(plan.clone(), PlanPolicy::default(), |_| Some(Capabilities::new()));
+//! again.replay(journal)?;
+//! for step in plan.indices() {
+//!     assert_eq!(again.outputs().get(step), machine.outputs().get(step));
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 mod capabilities;
 mod command;

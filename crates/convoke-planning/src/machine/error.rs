@@ -91,11 +91,11 @@ pub enum Refusal {
         /// The request that was answered.
         request: RequestId,
     },
-    /// The step has no such question open.
-    #[error("step `{step}` has no such question open; answer one that is pending now")]
+    /// No such question is open.
+    #[error("start {start} has no question open; answer one that is pending now")]
     StaleAnswer {
-        /// The step.
-        step: StepId,
+        /// The start that was answered.
+        start: u64,
     },
     /// The step cannot be reset as it stands.
     #[error(

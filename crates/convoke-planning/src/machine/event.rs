@@ -39,8 +39,6 @@ pub enum Event {
     ClaimLost,
     /// The work of a start ended.
     WorkEnded {
-        /// The step.
-        step: StepIndex,
         /// The start, from [`Command::Start`](crate::machine::Command::Start).
         start: u64,
         /// How.
@@ -50,15 +48,11 @@ pub enum Event {
     },
     /// Work that had been given up ended.
     DetachedEnded {
-        /// The step.
-        step: StepIndex,
         /// The start.
         start: u64,
     },
     /// The reviewer came to a finding.
     Reviewed {
-        /// The step.
-        step: StepIndex,
         /// The start whose output it is.
         start: u64,
         /// The finding.
@@ -92,8 +86,6 @@ pub enum Event {
     },
     /// Somebody answered the question of a step.
     Answered {
-        /// The step.
-        step: StepIndex,
         /// The start that asked.
         start: u64,
         /// The answer.

@@ -27,7 +27,8 @@ pub(super) struct Ledger {
     by_status: [usize; StepStatus::ALL.len()],
     sequence: u64,
     elapsed_millis: u64,
-    starts: u64,
+    /// The step of each start, by its number less one: four bytes for each.
+    starts: Vec<StepIndex>,
     begun: bool,
 }
 
@@ -65,7 +66,7 @@ impl Ledger {
             by_status,
             sequence: 0,
             elapsed_millis: 0,
-            starts: 0,
+            starts: Vec::new(),
             begun: false,
             plan,
         }
@@ -119,7 +120,13 @@ impl Ledger {
 
     /// How often steps started, every start counted.
     pub(super) fn starts(&self) -> u64 {
-        self.starts
+        u64::try_from(self.starts.len()).unwrap_or(u64::MAX)
+    }
+
+    /// The step whose last start this is.
+    pub(super) fn step_of(&self, start: u64) -> Option<StepIndex> {
+        let place = usize::try_from(start.checked_sub(1)?).ok()?;
+        self.starts.get(place).copied().filter(|step| self.row(*step).start == start)
     }
 
     pub(super) fn is_begun(&self) -> bool {
@@ -148,7 +155,7 @@ impl Ledger {
                     && self.is_ready(step) == other.is_ready(step)
                     && self.is_barred(step) == other.is_barred(step)
             })
-            && (self.by_status, self.sequence, self.elapsed_millis, self.starts, self.begun)
-                == (other.by_status, other.sequence, other.elapsed_millis, other.starts, other.begun)
+            && (self.by_status, self.sequence, self.elapsed_millis, &self.starts, self.begun)
+                == (other.by_status, other.sequence, other.elapsed_millis, &other.starts, other.begun)
     }
 }

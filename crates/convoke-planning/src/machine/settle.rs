@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use convoke_core::{StepId, TaskOutput};
+use convoke_core::TaskOutput;
 use serde_json::Value;
 
 use crate::{
@@ -25,14 +25,14 @@ impl Machine {
     pub(super) fn work_ended(
         &mut self,
         now: Moment,
-        (step, start): (StepIndex, u64),
+        step: StepIndex,
         outcome: WorkOutcome,
         ended: Duration,
         out: &mut Vec<Command>,
     ) {
         let phase = self.phase(step);
-        if self.ledger.row(step).start != start || !matches!(phase, Phase::Running | Phase::Stopping) {
-            return self.detached_ended(now, step, start, out);
+        if !matches!(phase, Phase::Running | Phase::Stopping) {
+            return self.detached_ended(now, step, out);
         }
         let ended = ended.min(now.running);
         self.end_overdue_run(now, ended, out);
@@ -89,15 +89,8 @@ impl Machine {
         self.vacate(now, step, out);
     }
 
-    pub(super) fn detached_ended(
-        &mut self,
-        now: Moment,
-        step: StepIndex,
-        start: u64,
-        out: &mut Vec<Command>,
-    ) {
-        let row = self.ledger.row(step);
-        if row.start != start || row.mark != Mark::Detached {
+    pub(super) fn detached_ended(&mut self, now: Moment, step: StepIndex, out: &mut Vec<Command>) {
+        if self.ledger.row(step).mark != Mark::Detached {
             return;
         }
         self.record_of(now, out, step, |step| Record::DetachedEnded { step });
@@ -138,11 +131,11 @@ impl Machine {
     pub(super) fn reviewed(
         &mut self,
         now: Moment,
-        (step, start): (StepIndex, u64),
+        step: StepIndex,
         finding: Finding,
         out: &mut Vec<Command>,
     ) {
-        if self.phase(step) != Phase::Reviewing || self.ledger.row(step).start != start {
+        if self.phase(step) != Phase::Reviewing {
             return;
         }
         self.enter(step, Phase::Idle);
@@ -166,13 +159,12 @@ impl Machine {
     pub(super) fn answered_question(
         &mut self,
         now: Moment,
-        (step, id, start): (StepIndex, StepId, u64),
+        start: u64,
         answer: Value,
         out: &mut Vec<Command>,
     ) -> Result<(), Refusal> {
-        if self.ledger.row(step).start != start || !self.has_open_question(step) {
-            return Err(Refusal::StaleAnswer { step: id });
-        }
+        let asked = self.ledger.step_of(start).filter(|step| self.has_open_question(*step));
+        let step = asked.ok_or(Refusal::StaleAnswer { start })?;
         self.record_of(now, out, step, |step| Record::Answered { step, answer });
         if self.phase(step) == Phase::Question {
             self.enter(step, Phase::Idle);

@@ -15,21 +15,28 @@ impl Machine {
             Event::Persisted { sequence } => self.persisted = self.persisted.max(sequence),
             Event::StoreFailed => self.abandon(now, StopReason::StoreFailed, out),
             Event::ClaimLost => self.abandon(now, StopReason::ClaimLost, out),
-            Event::WorkEnded { step, start, outcome, ended } => {
-                self.work_ended(now, (step, start), outcome, ended, out);
+            Event::WorkEnded { start, outcome, ended } => {
+                if let Some(step) = self.ledger.step_of(start) {
+                    self.work_ended(now, step, outcome, ended, out);
+                }
             }
-            Event::DetachedEnded { step, start } => self.detached_ended(now, step, start, out),
-            Event::Reviewed { step, start, finding } => self.reviewed(now, (step, start), finding, out),
+            Event::DetachedEnded { start } => {
+                if let Some(step) = self.ledger.step_of(start) {
+                    self.detached_ended(now, step, out);
+                }
+            }
+            Event::Reviewed { start, finding } => {
+                if let Some(step) = self.ledger.step_of(start) {
+                    self.reviewed(now, step, finding, out);
+                }
+            }
             Event::HookDecided { request, decision } => {
                 return self.hook_decided(now, request, decision, out);
             }
             Event::Approved { request, metadata } => return self.approved(now, request, metadata, out),
             Event::Denied { request, reason } => return self.denied(now, request, reason, out),
             Event::Deferred { request } => return self.deferred(request),
-            Event::Answered { step, start, answer } => {
-                let id = self.known(step)?;
-                return self.answered_question(now, (step, id, start), answer, out);
-            }
+            Event::Answered { start, answer } => return self.answered_question(now, start, answer, out),
             Event::Tick => {}
             Event::Cancel => self.end(now, StopReason::Cancelled, now.running, out),
             Event::ResetStep { step } => {

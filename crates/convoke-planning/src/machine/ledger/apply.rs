@@ -43,8 +43,8 @@ impl Ledger {
             Record::Begun | Record::Resumed | Record::Stopped { .. } => {}
             Record::Started { attempt, side_effect, .. } => {
                 self.becomes(step, Running)?;
-                self.starts += 1;
-                let starts = self.starts;
+                self.starts.push(step);
+                let starts = self.starts();
                 self.change(step, |row| {
                     row.start = starts;
                     row.attempts = *attempt;

@@ -168,7 +168,7 @@ impl Bench {
     pub(super) fn end_at(&mut self, id: &str, outcome: WorkOutcome, ended: Duration) -> &mut Self {
         let step = self.at(id);
         let start = self.at_work.remove(&step).expect("the step is at work").start;
-        self.send(Event::WorkEnded { step, start, outcome, ended })
+        self.send(Event::WorkEnded { start, outcome, ended })
     }
 
     pub(super) fn done(&mut self, id: &str) -> &mut Self {
@@ -182,7 +182,7 @@ impl Bench {
     pub(super) fn find(&mut self, id: &str, finding: Finding) -> &mut Self {
         let step = self.at(id);
         let start = self.machine.ledger.row(step).start;
-        self.send(Event::Reviewed { step, start, finding })
+        self.send(Event::Reviewed { start, finding })
     }
 
     pub(super) fn approve(&mut self, request: RequestId) -> Result<(), Refusal> {

@@ -205,9 +205,9 @@ fn a_question_is_pending_and_its_answer_goes_on_in_the_same_attempt() {
     let (a, start) = (bench.at("a"), 1);
     let kind = PendingKind::Question { start, question: question.clone() };
     assert_eq!(bench.machine.pending().collect::<Vec<_>>(), [Waiting { step: a, kind }]);
-    let wrong = bench.try_send(Event::Answered { step: a, start: 7, answer: "b".into() });
+    let wrong = bench.try_send(Event::Answered { start: 7, answer: "b".into() });
     assert!(matches!(wrong, Err(Refusal::StaleAnswer { .. })), "{wrong:?}");
-    bench.send(Event::Answered { step: a, start, answer: "b".into() });
+    bench.send(Event::Answered { start, answer: "b".into() });
 
     // Killed after it went on, it goes on with the answer again.
     for mut bench in [bench.again(set()).resume(), bench.again(set()).resume().again(set()).resume()] {

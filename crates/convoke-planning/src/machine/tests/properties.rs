@@ -333,10 +333,10 @@ proptest! {
             let request = bench.machine.request(step);
             let ended = bench.now.running.saturating_sub(ms(time / 2));
             let event = match kind {
-                0 => Event::WorkEnded { step, start, outcome: crate::machine::WorkOutcome::Completed(output("x")), ended },
-                1 => Event::WorkEnded { step, start, outcome: failure(), ended },
-                2 => Event::Reviewed { step, start, finding: crate::machine::Finding::Retry("again".into()) },
-                3 => Event::Reviewed { step, start, finding: crate::machine::Finding::Pass },
+                0 => Event::WorkEnded { start, outcome: crate::machine::WorkOutcome::Completed(output("x")), ended },
+                1 => Event::WorkEnded { start, outcome: failure(), ended },
+                2 => Event::Reviewed { start, finding: crate::machine::Finding::Retry("again".into()) },
+                3 => Event::Reviewed { start, finding: crate::machine::Finding::Pass },
                 4 => Event::HookDecided { request, decision: crate::machine::HookDecision::Allow },
                 5 => Event::HookDecided { request, decision: crate::machine::HookDecision::RequireApproval },
                 6 => Event::Approved { request, metadata: convoke_core::Metadata::new() },

@@ -76,7 +76,7 @@ fn what_was_given_up_is_left_alone_unless_said_otherwise() {
     let mut ended = bench.again(policy(|policy| policy));
     let a = ended.at("a");
     assert!(matches!(ended.try_send(Event::ResetStep { step: a }), Err(Refusal::NotReset { .. })));
-    ended.send(Event::DetachedEnded { step: a, start: 1 }).send(Event::ResetStep { step: a });
+    ended.send(Event::DetachedEnded { start: 1 }).send(Event::ResetStep { step: a });
     assert_eq!(ended.resume().working(), ["a"]);
 }
 

@@ -179,7 +179,7 @@ fn an_end_that_is_told_twice_does_nothing() {
     bench.done("a");
     let before = bench.journal.len();
     let outcome = super::bench::failure();
-    bench.send(Event::WorkEnded { step: start.step, start: start.start, outcome, ended: bench.now.running });
+    bench.send(Event::WorkEnded { start: start.start, outcome, ended: bench.now.running });
     assert_eq!((bench.journal.len(), bench.last.as_slice()), (before, [].as_slice()));
     assert_eq!(bench.status("a"), Completed);
 }

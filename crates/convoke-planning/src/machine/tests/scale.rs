@@ -64,13 +64,8 @@ fn run(plan: Plan, capabilities: &Capabilities, fails: impl Fn(StepIndex) -> boo
                     } else {
                         WorkOutcome::Completed(result.clone())
                     };
-                    let (step, start) = (start.step, start.start);
-                    events.push_back(Event::WorkEnded {
-                        step,
-                        start,
-                        outcome,
-                        ended: std::time::Duration::ZERO,
-                    });
+                    let start = start.start;
+                    events.push_back(Event::WorkEnded { start, outcome, ended: std::time::Duration::ZERO });
                 }
                 Command::Finish(_) => {
                     cost.work = machine.work;

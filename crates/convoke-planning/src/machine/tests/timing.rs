@@ -110,7 +110,7 @@ fn a_detached_step_keeps_its_place_and_its_turn_until_it_ends() {
     // Its end, by whatever word, is an end; its result comes too late.
     let (lost, start) = (lost.step, lost.start);
     bench.at_work.remove(&lost);
-    bench.send(Event::WorkEnded { step: lost, start, outcome: completed(), ended: ms(25) });
+    bench.send(Event::WorkEnded { start, outcome: completed(), ended: ms(25) });
     assert_eq!((bench.status("a"), bench.machine.is_detached(lost)), (Failed, false));
     assert!(bench.working().contains(&"b".to_owned()));
 
@@ -206,6 +206,17 @@ fn what_ended_before_the_run_counts_and_what_ended_after_does_not() {
             "ended at {ended}"
         );
         assert_eq!(bench.order(), ["a"]);
+    }
+    // Told in its grace, it is the same.
+    for (ended, standing) in [(100, Completed), (101, Pending)] {
+        let mut bench =
+            Bench::new(policy(|policy| policy.run_timeout(ms(100))), [step("a"), step("b")]).begin();
+        bench.wait(110).end_at("a", completed(), ms(ended));
+        assert_eq!(
+            (bench.status("a"), bench.stop),
+            (standing, Some(StopReason::RunTimeout)),
+            "ended at {ended}"
+        );
     }
     // The last step of all was in time, and nobody looked.
     let mut bench = Bench::new(policy(|policy| policy.run_timeout(ms(100))), [step("a")]).begin();
