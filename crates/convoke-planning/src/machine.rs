@@ -7,7 +7,7 @@
 //!
 //! # How to drive it
 //!
-//! 1. [`Machine::new`] with what the executors say of each step; [`Machine::replay`] where the plan has records.
+//! 1. [`Machine::new`] with what the executors say of each step, or [`Machine::replay`] where the plan has records.
 //! 2. [`Event::Begin`], or [`Event::Resume`]. Answers of people ([`Event::Approved`], [`Event::Denied`],
 //!    [`Event::Answered`]) and [`Event::ResetStep`] are taken before that too: they only give records.
 //! 3. Carry out commands until [`Command::Finish`], which comes once, last, and surely: each command that asks for an
@@ -33,7 +33,7 @@
 //! # What it costs
 //!
 //! An event costs time with the edges that leave its step, and the logarithm of the steps that are ready or at work.
-//! Three look at the whole plan: beginning, resuming and resetting. Nothing recurses over the graph.
+//! Four look at the whole plan: beginning, resuming, resetting and revising. Nothing recurses over the graph.
 //!
 //! # Example
 //!
@@ -53,7 +53,7 @@
 //!     .with_step(StepDraft::new("write").titled("Write"))
 //!     .with_step(StepDraft::new("check").titled("Read again").input_from("write"));
 //! let plan = PlanValidator::default().validate(draft)?;
-//! let mut machine = Machine::new(plan.clone(), PlanPolicy::default(), |_| Some(Capabilities::new()));
+//! let mut machine = Machine::new(plan.clone(), PlanPolicy::default(), |_, _| Some(Capabilities::new()));
 //!
 //! let (mut journal, mut commands) = (Vec::new(), Vec::new());
 //! let mut events = VecDeque::from([Event::Begin]);
@@ -75,8 +75,7 @@
 //! }
 //! assert_eq!(machine.stop(), Some(StopReason::Completed));
 //!
-//! let mut again = Machine::new(plan.clone(), PlanPolicy::default(), |_| Some(Capabilities::new()));
-//! again.replay(journal)?;
+//! let again = Machine::replay(plan.clone(), PlanPolicy::default(), journal, |_, _| Some(Capabilities::new()))?;
 //! for step in plan.indices() {
 //!     assert_eq!(again.outputs().get(step), machine.outputs().get(step));
 //! }
@@ -97,6 +96,7 @@ mod outputs;
 mod phase;
 mod record;
 mod resume;
+mod revision;
 mod serial;
 mod settle;
 mod stop;
@@ -126,6 +126,7 @@ use crate::{Plan, PlanPolicy, PriorityScorer, ReadyQueue, StepIndex};
 use ending::Ending;
 use ledger::Ledger;
 use phase::{Phase, Phases};
+use revision::Asking;
 use serial::{Executor, Serials};
 use timers::Timers;
 
@@ -159,6 +160,9 @@ pub struct Machine {
     /// Who asks what of hooks and providers.
     requests: HashMap<RequestId, StepIndex>,
     timers: Timers,
+    /// Steps whose end a planner may be asked about.
+    failures: VecDeque<StepIndex>,
+    asking: Option<Asking>,
     ending: Option<Ending>,
     closing: Option<Closing>,
     /// Whether records go nowhere any more.
@@ -203,14 +207,41 @@ impl Machine {
     pub fn new(
         plan: Plan,
         policy: PlanPolicy,
-        mut executor: impl FnMut(StepIndex) -> Option<Capabilities>,
+        executor: impl FnMut(&Plan, StepIndex) -> Option<Capabilities>,
     ) -> Self {
+        Self::of(Ledger::new(plan), policy, executor)
+    }
+
+    /// A machine for a plan of which earlier runs are recorded: the plan as it was first begun, and all records, in order.
+    /// What an executor says is asked of the steps of the last revision.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplayError`] where the records are not those of this plan.
+    pub fn replay(
+        plan: Plan,
+        policy: PlanPolicy,
+        entries: impl IntoIterator<Item = Entry>,
+        executor: impl FnMut(&Plan, StepIndex) -> Option<Capabilities>,
+    ) -> Result<Self, ReplayError> {
+        let mut ledger = Ledger::new(plan);
+        for entry in entries {
+            ledger.append(&entry)?;
+        }
+        Ok(Self::of(ledger, policy, executor))
+    }
+
+    fn of(
+        ledger: Ledger,
+        policy: PlanPolicy,
+        mut executor: impl FnMut(&Plan, StepIndex) -> Option<Capabilities>,
+    ) -> Self {
+        let plan = ledger.plan().clone();
         let steps = plan.steps().len();
         let mut serials = Serials::default();
         Self {
-            executors: plan.indices().map(|step| Some(serials.executor(executor(step)?))).collect(),
+            executors: plan.indices().map(|step| Some(serials.executor(executor(&plan, step)?))).collect(),
             queue: ReadyQueue::new(&plan, policy.prioritization().clone()),
-            ledger: Ledger::new(plan.clone()),
             phases: Phases::new(steps),
             settings: Settings::default(),
             serials,
@@ -219,11 +250,14 @@ impl Machine {
             held: VecDeque::new(),
             requests: HashMap::new(),
             timers: Timers::default(),
+            failures: VecDeque::new(),
+            asking: None,
             ending: None,
             closing: None,
             muted: false,
-            persisted: 0,
-            flushed: 0,
+            persisted: ledger.sequence(),
+            flushed: ledger.sequence(),
+            ledger,
             wake: None,
             #[cfg(test)]
             work: 0,
@@ -265,23 +299,6 @@ impl Machine {
     pub fn with_scorer(mut self, scorer: impl PriorityScorer) -> Self {
         self.queue = self.queue.with_scorer(scorer);
         self
-    }
-
-    /// Takes the records of earlier runs, all of them, in order.
-    ///
-    /// # Errors
-    ///
-    /// [`ReplayError`] where they are not those of this plan, or the machine is not new. It is of no use then.
-    pub fn replay(&mut self, entries: impl IntoIterator<Item = Entry>) -> Result<(), ReplayError> {
-        if self.run.is_some() || self.ledger.sequence() > 0 {
-            return Err(ReplayError::NotNew);
-        }
-        for entry in entries {
-            self.ledger.append(&entry)?;
-        }
-        self.persisted = self.ledger.sequence();
-        self.flushed = self.persisted;
-        Ok(())
     }
 
     /// Takes an event, and says what is to be done. An end of work that is told twice, or of an earlier start, does nothing.

@@ -11,7 +11,7 @@ use std::fmt;
 pub struct StepIndex(u32);
 
 impl StepIndex {
-    pub(crate) fn new(index: u32) -> Self {
+    pub(crate) const fn new(index: u32) -> Self {
         Self(index)
     }
 

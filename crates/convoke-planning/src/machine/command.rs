@@ -56,6 +56,13 @@ pub enum Command {
         /// The output.
         output: Arc<TaskOutput>,
     },
+    /// Ask the planner to revise the plan because of what this step came to; answer with `RevisionReady` or
+    /// `RevisionFailed`. Nothing new starts before. It is asked once more where its plan does not fit what has happened
+    /// meanwhile.
+    AskPlanner {
+        /// The step that failed or is blocked.
+        step: StepIndex,
+    },
     /// Send [`Event::Tick`](crate::machine::Event::Tick) at this moment of the running clock, in place of any earlier
     /// wish; `None` takes the wish back.
     WakeAt(Option<Duration>),

@@ -17,7 +17,9 @@ impl Machine {
     /// Looks at all steps whose situation may have changed. What that changes is put on the same list, so that a long
     /// chain of consequences takes no stack.
     pub(super) fn look_around(&mut self, now: Moment, out: &mut Vec<Command>) {
-        while let Some(step) = self.agenda.pop_front() {
+        while self.failures.is_empty()
+            && let Some(step) = self.agenda.pop_front()
+        {
             self.count();
             if self.ledger.status(step) != StepStatus::Pending || self.phase(step) != Phase::Idle {
                 continue;
@@ -76,6 +78,7 @@ impl Machine {
 
     fn may_start(&self, now: Moment) -> bool {
         !self.is_halted()
+            && self.failures.is_empty()
             && !self.is_past_last_start(now)
             && self.phases.places() < usize::try_from(self.policy.max_parallel_steps()).unwrap_or(usize::MAX)
             && self.run_limit_allows()

@@ -137,7 +137,8 @@ impl Machine {
             return self.finish(now, ending.stop, out);
         }
         let asked = [Phase::Hook, Phase::Approval, Phase::Backoff];
-        let asking = !self.is_halted() && asked.iter().any(|phase| self.phases.count(*phase) > 0);
+        let asking = self.is_revising()
+            || !self.is_halted() && asked.iter().any(|phase| self.phases.count(*phase) > 0);
         if !under_way && !asking {
             let stop = self.reason(now);
             self.finish(now, stop, out);

@@ -107,6 +107,9 @@ pub enum Refusal {
         /// Where it stands.
         status: StepStatus,
     },
+    /// No planner was asked.
+    #[error("no planner was asked for a revision; answer only when asked")]
+    NoRevision,
     /// The plan has no such place.
     #[error("plan has no step at place {place}; take places from the plan at hand")]
     UnknownStep {
@@ -145,7 +148,4 @@ pub enum ReplayError {
         /// Why not.
         reason: String,
     },
-    /// The machine has begun, or has records already.
-    #[error("machine has records already; replay into a new one")]
-    NotNew,
 }

@@ -6,7 +6,10 @@ use convoke_core::{Metadata, ResumeToken, TaskOutput};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{StepIndex, machine::error::StepError, machine::gate::RequestId};
+use crate::{
+    Plan, StepIndex,
+    machine::{capabilities::Capabilities, error::StepError, gate::RequestId},
+};
 
 /// What time it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +93,18 @@ pub enum Event {
         start: u64,
         /// The answer.
         answer: Value,
+    },
+    /// The planner gave another plan: the next revision of the one at hand. Places are those of the new plan from now on.
+    RevisionReady {
+        /// The plan.
+        plan: Plan,
+        /// What the executors say of its steps, in plan order; `None` where nobody takes the step.
+        executors: Vec<Option<Capabilities>>,
+    },
+    /// The planner gave no plan; the failure stands.
+    RevisionFailed {
+        /// Why.
+        reason: String,
     },
     /// Time passed. Deliver first what ended before: a step's time is over when the machine is told so.
     Tick,

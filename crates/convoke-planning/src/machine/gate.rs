@@ -56,7 +56,9 @@ impl Machine {
     }
 
     fn needs_approval(&self, step: StepIndex) -> bool {
-        self.plan.step(step).is_some_and(|step| step.requires_approval) || self.executor(step).gated
+        self.plan.step(step).is_some_and(|step| step.requires_approval)
+            || self.executor(step).gated
+            || self.ledger.row(step).gated
     }
 
     pub(super) fn request(&self, step: StepIndex) -> RequestId {

@@ -1,8 +1,10 @@
 //! What the records say: the durable part of a run, and the one place where a record changes it.
 
 mod apply;
+mod revise;
 mod row;
 
+pub(super) use revise::moved;
 pub(super) use row::{Mark, Row};
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -30,6 +32,10 @@ pub(super) struct Ledger {
     /// The step of each start, by its number less one: four bytes for each.
     starts: Vec<StepIndex>,
     begun: bool,
+    /// How often a planner was asked.
+    replans: u64,
+    /// The step about which a planner is being asked.
+    revising: Option<StepIndex>,
 }
 
 /// What few steps have.
@@ -68,6 +74,8 @@ impl Ledger {
             elapsed_millis: 0,
             starts: Vec::new(),
             begun: false,
+            replans: 0,
+            revising: None,
             plan,
         }
     }
@@ -129,6 +137,18 @@ impl Ledger {
         self.starts.get(place).copied().filter(|step| self.row(*step).start == start)
     }
 
+    pub(super) fn replans(&self) -> u64 {
+        self.replans
+    }
+
+    pub(super) fn revising(&self) -> Option<StepIndex> {
+        self.revising
+    }
+
+    pub(super) fn is_detached(&self, step: StepIndex) -> bool {
+        self.row(step).mark == Mark::Detached
+    }
+
     pub(super) fn is_begun(&self) -> bool {
         self.begun
     }
@@ -147,7 +167,9 @@ impl Ledger {
     /// Whether both say the same.
     #[cfg(test)]
     pub(super) fn same_as(&self, other: &Self) -> bool {
-        self.rows == other.rows
+        self.plan == other.plan
+            && (self.replans, self.revising) == (other.replans, other.revising)
+            && self.rows == other.rows
             && self.notes == other.notes
             && self.outputs.same_as(&other.outputs)
             && self.plan.indices().all(|step| {

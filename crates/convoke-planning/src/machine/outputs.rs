@@ -37,6 +37,11 @@ impl Outputs {
         Self { slots: Arc::clone(&self.slots), as_of: Some(sequence) }
     }
 
+    pub(super) fn published(&self, step: StepIndex) -> Option<(u64, &Arc<TaskOutput>)> {
+        let published = self.slots.get(step.row())?.get()?;
+        Some((published.sequence, &published.output))
+    }
+
     pub(super) fn publish(&self, step: StepIndex, sequence: u64, output: Arc<TaskOutput>) -> bool {
         let published = Published { sequence, output };
         self.slots.get(step.row()).is_some_and(|slot| slot.set(published).is_ok())

@@ -6,7 +6,12 @@ use convoke_core::{Metadata, StepId, TaskOutput};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::machine::{error::StepError, event::Question, gate::RequestId, stop::StopReason};
+use crate::{
+    Plan,
+    machine::{error::StepError, event::Question, gate::RequestId, stop::StopReason},
+};
+
+mod plan;
 
 /// The version of the form of records that this crate writes, and the newest that it reads.
 pub const RECORD_VERSION: u64 = 1;
@@ -226,6 +231,24 @@ pub enum Record {
         /// The step.
         step: StepId,
     },
+    /// A planner is to be asked about the end of a step.
+    RevisionAsked {
+        /// The step.
+        step: StepId,
+    },
+    /// The planner gave another plan. Alone among records, it is as large as the plan.
+    Revised {
+        /// The plan from now on.
+        #[serde(with = "plan")]
+        plan: Plan,
+    },
+    /// The planner gave nothing that fits, so the end of the step stands.
+    RevisionFailed {
+        /// The step.
+        step: StepId,
+        /// Why.
+        reason: String,
+    },
     /// The run is over.
     Stopped {
         /// Why.
@@ -237,7 +260,7 @@ impl Record {
     /// The step that it is about; `None` where it is about the plan.
     pub fn step(&self) -> Option<&StepId> {
         match self {
-            Self::Begun | Self::Resumed | Self::Stopped { .. } => None,
+            Self::Begun | Self::Resumed | Self::Revised { .. } | Self::Stopped { .. } => None,
             Self::Started { step, .. }
             | Self::Worked { step, .. }
             | Self::Completed { step, .. }
@@ -255,7 +278,9 @@ impl Record {
             | Self::Approved { step, .. }
             | Self::Asked { step, .. }
             | Self::Answered { step, .. }
-            | Self::Reset { step } => Some(step),
+            | Self::Reset { step }
+            | Self::RevisionAsked { step }
+            | Self::RevisionFailed { step, .. } => Some(step),
         }
     }
 }

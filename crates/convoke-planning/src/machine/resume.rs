@@ -54,6 +54,7 @@ impl Machine {
                 _ => {}
             }
         }
+        self.resume_revision();
         // Resets may have let go what stands before them in the plan.
         self.agenda.extend(self.plan.indices());
         Ok(())
@@ -118,6 +119,9 @@ impl Machine {
             return Err(Refusal::NotReset { step: id, status });
         }
         self.record_of(now, out, step, |step| Record::Reset { step });
+        if self.ledger.revising().is_none() {
+            self.asking = None;
+        }
         self.withdraw(now, out);
         if self.is_running() {
             self.agenda.extend(self.plan.indices());

@@ -197,12 +197,14 @@ impl Machine {
 
     pub(super) fn fail(&mut self, now: Moment, step: StepIndex, error: StepError, out: &mut Vec<Command>) {
         self.record_of(now, out, step, |step| Record::Failed { step, error, execution_detached: false });
+        self.offer(step);
         self.awaken(step);
     }
 
     pub(super) fn block(&mut self, now: Moment, step: StepIndex, error: StepError, out: &mut Vec<Command>) {
         self.enter(step, Phase::Idle);
         self.record_of(now, out, step, |step| Record::Blocked { step, error });
+        self.offer(step);
         self.awaken(step);
     }
 

@@ -15,6 +15,7 @@ mod gates;
 mod properties;
 mod resuming;
 mod reviewing;
+mod revising;
 mod running;
 mod scale;
 mod timing;

@@ -60,6 +60,14 @@ impl Timers {
         }
     }
 
+    /// Moves all to the places of another revision.
+    pub(super) fn relocate(&mut self, place: impl Fn(StepIndex) -> Option<StepIndex>) {
+        let timers = std::mem::take(&mut self.heap).into_iter();
+        let moved =
+            timers.filter_map(|Reverse(timer)| Some(Reverse(Timer { step: place(timer.step)?, ..timer })));
+        self.heap = moved.collect();
+    }
+
     pub(super) fn clear(&mut self) {
         self.heap.clear();
     }

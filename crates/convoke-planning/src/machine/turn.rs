@@ -37,6 +37,10 @@ impl Machine {
             Event::Denied { request, reason } => return self.denied(now, request, reason, out),
             Event::Deferred { request } => return self.deferred(request),
             Event::Answered { start, answer } => return self.answered_question(now, start, answer, out),
+            Event::RevisionReady { plan, executors } => {
+                return self.revision_ready(now, &plan, executors, out);
+            }
+            Event::RevisionFailed { reason } => return self.revision_failed(now, reason, out),
             Event::Tick => {}
             Event::Cancel => self.end(now, StopReason::Cancelled, now.running, out),
             Event::ResetStep { step } => {
@@ -53,9 +57,13 @@ impl Machine {
             self.expire(now, out);
             self.launch_held(now, out);
             loop {
+                self.consider_revision(now, out);
+                if self.is_revising() {
+                    break;
+                }
                 self.look_around(now, out);
                 self.dispatch(now, out);
-                if self.agenda.is_empty() {
+                if self.agenda.is_empty() && self.failures.is_empty() {
                     break;
                 }
             }

@@ -29,10 +29,17 @@ impl Ledger {
     }
 
     fn apply_to_plan(&mut self, entry: &Entry) -> Result<(), ReplayError> {
+        let impossible = |reason| ReplayError::Impossible { sequence: entry.sequence, reason };
+        if let Record::Revised { plan } = &entry.record {
+            return match self.conflict(plan) {
+                Some(conflict) => Err(impossible(conflict)),
+                None => self.revise(plan).map_err(impossible),
+            };
+        }
         let begins = matches!(entry.record, Record::Begun);
         if begins == self.begun {
             let reason = if begins { "plan was begun before" } else { "plan was not begun" };
-            return Err(ReplayError::Impossible { sequence: entry.sequence, reason: reason.into() });
+            return Err(impossible(reason.into()));
         }
         self.begun = true;
         Ok(())
@@ -40,7 +47,7 @@ impl Ledger {
 
     fn apply_to_step(&mut self, entry: &Entry, step: StepIndex) -> Result<(), String> {
         match &entry.record {
-            Record::Begun | Record::Resumed | Record::Stopped { .. } => {}
+            Record::Begun | Record::Resumed | Record::Revised { .. } | Record::Stopped { .. } => {}
             Record::Started { attempt, side_effect, .. } => {
                 self.becomes(step, Running)?;
                 self.starts.push(step);
@@ -118,11 +125,17 @@ impl Ledger {
                 self.note(step, |notes| notes.answer = Some(answer.clone()));
             }
             Record::Reset { .. } => self.reset(step)?,
+            Record::RevisionAsked { .. } => {
+                self.change(step, |row| row.offered = true);
+                self.replans += 1;
+                self.revising = Some(step);
+            }
+            Record::RevisionFailed { .. } => self.revising = None,
         }
         Ok(())
     }
 
-    fn becomes(&mut self, step: StepIndex, to: StepStatus) -> Result<(), String> {
+    pub(super) fn becomes(&mut self, step: StepIndex, to: StepStatus) -> Result<(), String> {
         let from = self.status(step);
         self.readiness.set(&self.plan, step, to).map_err(|error| error.to_string())?;
         for (status, by) in [(from, -1), (to, 1)] {
@@ -133,7 +146,7 @@ impl Ledger {
         Ok(())
     }
 
-    fn change(&mut self, step: StepIndex, change: impl FnOnce(&mut Row)) {
+    pub(super) fn change(&mut self, step: StepIndex, change: impl FnOnce(&mut Row)) {
         if let Some(row) = self.rows.get_mut(step.row()) {
             change(row);
         }
@@ -177,9 +190,11 @@ impl Ledger {
     fn reset(&mut self, step: StepIndex) -> Result<(), String> {
         self.becomes(step, Pending)?;
         self.attempt_ends(step);
+        // What was asked about it has no object any more.
+        self.revising = self.revising.filter(|asked| *asked != step);
         self.change(step, |row| {
-            let Row { start, generation, .. } = *row;
-            *row = Row { start, generation: generation + 1, ..Row::default() };
+            let Row { start, generation, gated, .. } = *row;
+            *row = Row { start, generation: generation + 1, gated, ..Row::default() };
         });
         let mut behind = vec![step];
         while let Some(source) = behind.pop() {

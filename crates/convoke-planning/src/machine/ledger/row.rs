@@ -31,6 +31,10 @@ pub(in crate::machine) struct Row {
     /// How often in a row it was interrupted.
     pub(in crate::machine) interruptions: u32,
     pub(in crate::machine) mark: Mark,
+    /// Whether a planner was asked about its end.
+    pub(in crate::machine) offered: bool,
+    /// Whether it must be approved, whatever the plan says.
+    pub(in crate::machine) gated: bool,
     /// Whether the last start must not be repeated unasked.
     pub(in crate::machine) side_effect: bool,
 }

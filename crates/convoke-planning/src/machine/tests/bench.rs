@@ -38,6 +38,8 @@ pub(super) fn failure() -> WorkOutcome {
 }
 
 pub(super) struct Bench {
+    /// As it was first begun.
+    pub(super) plan: Plan,
     pub(super) machine: Machine,
     pub(super) now: Moment,
     pub(super) journal: Vec<Entry>,
@@ -57,6 +59,7 @@ pub(super) struct Bench {
 impl Bench {
     pub(super) fn of(machine: Machine) -> Self {
         Self {
+            plan: machine.plan().clone(),
             machine,
             now: Moment { unix_millis: 1_000_000, running: ms(0) },
             journal: Vec::new(),
@@ -71,7 +74,7 @@ impl Bench {
     }
 
     pub(super) fn new(policy: PlanPolicy, steps: impl IntoIterator<Item = StepDraft>) -> Self {
-        Self::of(Machine::new(plan(steps), policy, |_| Some(Capabilities::new())))
+        Self::of(Machine::new(plan(steps), policy, |_, _| Some(Capabilities::new())))
     }
 
     /// A new process with the same journal.
@@ -86,11 +89,11 @@ impl Bench {
         records: usize,
         set: impl FnOnce(Machine) -> Machine,
     ) -> Self {
-        let plan = self.machine.plan().clone();
-        let mut machine = set(Machine::new(plan, policy, |_| Some(Capabilities::new())));
         let journal = self.journal[..records].to_vec();
-        machine.replay(journal.clone()).unwrap();
-        Self { journal, ..Self::of(machine) }
+        let plan = self.plan.clone();
+        let machine =
+            Machine::replay(plan, policy, journal.clone(), |_, _| Some(Capabilities::new())).unwrap();
+        Self { journal, plan: self.plan.clone(), ..Self::of(set(machine)) }
     }
 
     pub(super) fn at(&self, id: &str) -> StepIndex {

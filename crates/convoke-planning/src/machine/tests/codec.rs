@@ -33,8 +33,9 @@ fn records_are_read_as_they_were_written() {
         texts[1],
         r#"{"version":1,"sequence":13,"elapsed_millis":7,"record":{"skipped":{"step":"b"}}}"#
     );
-    let mut machine = Machine::new(bench.machine.plan().clone(), policy(|policy| policy), |_| None);
-    machine.replay(bench.journal.clone()).unwrap();
+    let machine =
+        Machine::replay(bench.plan.clone(), policy(|policy| policy), bench.journal.clone(), |_, _| None)
+            .unwrap();
     assert!(machine.ledger.same_as(&bench.machine.ledger));
 }
 

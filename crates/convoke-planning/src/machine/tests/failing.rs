@@ -33,7 +33,7 @@ fn an_attempt_waits_longer_each_time_and_less_by_chance() {
     let backoff = Backoff::new(ms(100), ms(1_000), 0.5).unwrap();
     let waits = |seed| {
         let set = policy(|policy| policy.max_attempts(4).backoff(backoff));
-        let machine = Machine::new(plan([step("a")]), set, |_| Some(Capabilities::new())).with_seed(seed);
+        let machine = Machine::new(plan([step("a")]), set, |_, _| Some(Capabilities::new())).with_seed(seed);
         let mut bench = Bench::of(machine).begin();
         let mut waits = Vec::new();
         for _ in 0..3 {
@@ -136,7 +136,7 @@ fn after_a_fatal_failure_nothing_starts_and_what_runs_ends() {
 #[test]
 fn a_step_without_executor_or_with_a_score_that_orders_nothing_is_blocked() {
     let set = || policy(PlanPolicyBuilder::continue_after_failure);
-    let nobody = |step: StepIndex| (step.get() > 0).then(Capabilities::new);
+    let nobody = |_: &crate::Plan, step: StepIndex| (step.get() > 0).then(Capabilities::new);
     let mut bench = Bench::of(Machine::new(plan([step("a"), step("b")]), set(), nobody)).begin();
     assert_eq!((bench.status("a"), bench.code("a")), (Blocked, Some(StepErrorCode::NoExecutor)));
     bench.done("b");
@@ -144,8 +144,8 @@ fn a_step_without_executor_or_with_a_score_that_orders_nothing_is_blocked() {
 
     let score =
         |_: &crate::Plan, step: &crate::PlanStep| if step.id.as_str() == "a" { f64::NAN } else { 1.0 };
-    let machine =
-        Machine::new(plan([step("a"), step("b")]), set(), |_| Some(Capabilities::new())).with_scorer(score);
+    let machine = Machine::new(plan([step("a"), step("b")]), set(), |_, _| Some(Capabilities::new()))
+        .with_scorer(score);
     let mut bench = Bench::of(machine).begin();
     assert_eq!(bench.code("a"), Some(StepErrorCode::InvalidScore));
     bench.done("b");
@@ -158,4 +158,11 @@ fn the_end_says_so_once_and_last() {
     bench.done("a");
     assert_eq!(bench.last.last(), Some(&Command::Finish(StopReason::Completed)));
     assert!(bench.try_send(Event::Cancel).is_err());
+}
+
+#[test]
+fn without_going_on_nothing_is_skipped() {
+    let mut bench = Bench::new(policy(|policy| policy), [step("a"), step("b").after("a")]).begin();
+    bench.fail("a");
+    assert_eq!((bench.status("b"), bench.stop), (Pending, Some(StopReason::Failed)));
 }

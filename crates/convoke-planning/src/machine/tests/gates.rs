@@ -11,7 +11,7 @@ use crate::{
 };
 
 fn hooked(steps: impl IntoIterator<Item = crate::StepDraft>, policy: crate::PlanPolicy) -> Bench {
-    Bench::of(Machine::new(plan(steps), policy, |_| Some(Capabilities::new())).with_hook())
+    Bench::of(Machine::new(plan(steps), policy, |_, _| Some(Capabilities::new())).with_hook())
 }
 
 /// The requests that the hook was asked.
@@ -151,7 +151,7 @@ fn gates_are_surfaced_though_others_have_failed() {
 #[test]
 fn an_executor_may_gate_its_steps() {
     let machine =
-        Machine::new(plan([step("a")]), policy(|policy| policy), |_| Some(Capabilities::new().gated()));
+        Machine::new(plan([step("a")]), policy(|policy| policy), |_, _| Some(Capabilities::new().gated()));
     let bench = Bench::of(machine).begin();
     assert_eq!(approval_asked(&bench).len(), 1);
 }
@@ -218,4 +218,47 @@ fn a_question_is_pending_and_its_answer_goes_on_in_the_same_attempt() {
         bench.done("a");
         assert_eq!(bench.stop, Some(StopReason::Completed));
     }
+}
+
+#[test]
+fn an_approval_that_was_given_is_stale_once_what_it_stood_for_has_changed() {
+    // Approved, and no place was free before the source was reset.
+    let steps = [step("a"), step("b").gated().input_from("a").after_end_of("a"), step("c")];
+    let set = || policy(PlanPolicyBuilder::continue_after_failure);
+    let mut bench = Bench::new(set(), steps).begin();
+    bench.fail("a");
+    let request = bench.gates()[0].1;
+    bench.approve(request).unwrap();
+    assert_eq!(bench.working(), ["c"]);
+    let a = bench.at("a");
+    bench.send(Event::ResetStep { step: a }).done("c").done("a");
+    assert_eq!(bench.working().len(), 0);
+    assert_eq!(bench.gates().len(), 1);
+    assert_ne!(bench.gates()[0].1, request);
+}
+
+#[test]
+fn at_rest_an_approval_is_stale_too_once_what_it_stood_for_has_changed() {
+    let steps = [step("a"), step("b").gated().input_from("a").after_end_of("a")];
+    let set = || policy(PlanPolicyBuilder::continue_after_failure);
+    let mut bench = Bench::new(set(), steps).begin();
+    bench.fail("a");
+    let request = bench.gates()[0].1;
+    bench.send(Event::Deferred { request });
+    let mut at_rest = bench.again(set());
+    let a = at_rest.at("a");
+    at_rest.send(Event::ResetStep { step: a });
+    assert_eq!(at_rest.gates(), []);
+    assert_eq!(at_rest.approve(request), Err(Refusal::StaleApproval { request }));
+}
+
+#[test]
+fn a_hook_is_not_asked_again_about_an_attempt_that_goes_on_with_an_answer() {
+    let mut bench = hooked([step("a"), step("b")], policy(|policy| policy)).begin();
+    let request = asked(&bench)[0];
+    bench.send(Event::HookDecided { request, decision: HookDecision::Allow });
+    let start = bench.starts[0].start;
+    bench.end("a", WorkOutcome::Asked(Question::new("which?")));
+    bench.send(Event::Answered { start, answer: "this".into() });
+    assert_eq!((asked(&bench), bench.working()), (vec![], vec!["a".to_owned()]));
 }

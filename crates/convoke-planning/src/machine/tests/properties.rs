@@ -80,7 +80,7 @@ impl Case {
     }
 
     fn machine(&self) -> Machine {
-        let machine = Machine::new(self.plan(), self.policy(), |step| Some(self.capabilities(step)))
+        let machine = Machine::new(self.plan(), self.policy(), |_, step| Some(self.capabilities(step)))
             .with_durability(self.durability);
         if self.reviewed { machine.with_reflection() } else { machine }
     }
@@ -92,8 +92,12 @@ impl Case {
 
     /// A new process with the first records.
     fn again(&self, journal: &[crate::machine::Entry]) -> Bench {
-        let mut machine = self.machine();
-        machine.replay(journal.to_vec()).unwrap();
+        let machine = Machine::replay(self.plan(), self.policy(), journal.to_vec(), |_, step| {
+            Some(self.capabilities(step))
+        })
+        .unwrap()
+        .with_durability(self.durability);
+        let machine = if self.reviewed { machine.with_reflection() } else { machine };
         Bench { journal: journal.to_vec(), ..Bench::of(machine) }
     }
 
@@ -319,7 +323,7 @@ proptest! {
                 .continue_after_failure()
         });
         let machine = |policy: PlanPolicy| {
-            Machine::new(case.plan(), policy, |step| Some(case.capabilities(step))).with_reflection().with_hook()
+            Machine::new(case.plan(), policy, |_, step| Some(case.capabilities(step))).with_reflection().with_hook()
         };
         let mut bench = Bench::of(machine(timed.clone()));
         bench.send(Event::Begin);
@@ -346,8 +350,8 @@ proptest! {
             bench.at_work.retain(|other, _| *other != step || kind > 1);
             // Many of them are refused.
             let _ = bench.try_send(event);
-            let mut again = machine(timed.clone());
-            again.replay(bench.journal.clone()).unwrap();
+            let again =
+                Machine::replay(case.plan(), timed.clone(), bench.journal.clone(), |_, _| None).unwrap();
             prop_assert!(again.ledger.same_as(&bench.machine.ledger));
             prop_assert!(bench.machine.phases.places() <= case.parallel as usize);
         }

@@ -7,7 +7,7 @@ use crate::{
 };
 
 fn reviewed(set: crate::PlanPolicy, steps: impl IntoIterator<Item = crate::StepDraft>) -> Bench {
-    Bench::of(Machine::new(plan(steps), set, |_| Some(Capabilities::new())).with_reflection()).begin()
+    Bench::of(Machine::new(plan(steps), set, |_, _| Some(Capabilities::new())).with_reflection()).begin()
 }
 
 fn is_review(command: &Command) -> bool {

@@ -43,7 +43,7 @@ fn a_serial_executor_holds_up_its_own_steps_alone() {
     let serial =
         |place: u32| if place < 3 { Capabilities::new().serial("press") } else { Capabilities::new() };
     let machine =
-        Machine::new(plan, policy(|policy| policy.max_parallel_steps(4)), |step| Some(serial(step.get())));
+        Machine::new(plan, policy(|policy| policy.max_parallel_steps(4)), |_, step| Some(serial(step.get())));
     let mut bench = Bench::of(machine).begin();
     assert_eq!(bench.working(), ["x", "a", "b"]);
     bench.done("a");
@@ -124,8 +124,9 @@ fn a_start_and_the_completion_that_it_follows_from_share_a_commit() {
 #[test]
 fn without_strict_durability_starts_wait_for_nothing_and_the_end_still_does() {
     for durability in [Durability::Relaxed, Durability::OnExit] {
-        let machine = Machine::new(plan([step("a")]), policy(|policy| policy), |_| Some(Capabilities::new()))
-            .with_durability(durability);
+        let machine =
+            Machine::new(plan([step("a")]), policy(|policy| policy), |_, _| Some(Capabilities::new()))
+                .with_durability(durability);
         let mut bench = Bench::of(machine);
         bench.durable_at_once = false;
         bench.send(Event::Begin);

@@ -42,7 +42,7 @@ fn run(plan: Plan, capabilities: &Capabilities, fails: impl Fn(StepIndex) -> boo
         .step_timeout(std::time::Duration::from_hours(1))
         .build()
         .unwrap();
-    let mut machine = Machine::new(plan, policy, |_| Some(capabilities.clone()));
+    let mut machine = Machine::new(plan, policy, |_, _| Some(capabilities.clone()));
     let mut cost = Cost { work: 0, commands: 0, bytes: 0, timers: 0 };
     let (mut out, mut sequence) = (Vec::new(), 0);
     let result = output("x");

@@ -64,7 +64,7 @@ fn work_that_stops_at_its_deadline_has_timed_out_and_may_be_tried_again() {
 
 #[test]
 fn an_executor_that_owns_its_deadline_is_not_raced() {
-    let machine = Machine::new(plan([step("a")]), timed(|policy| policy), |_| {
+    let machine = Machine::new(plan([step("a")]), timed(|policy| policy), |_, _| {
         Some(Capabilities::new().owning_deadline())
     });
     let mut bench = Bench::of(machine).begin();
@@ -73,7 +73,7 @@ fn an_executor_that_owns_its_deadline_is_not_raced() {
     assert_eq!(bench.status("a"), Completed);
 
     for detached in [false, true] {
-        let machine = Machine::new(plan([step("a")]), timed(|policy| policy), |_| {
+        let machine = Machine::new(plan([step("a")]), timed(|policy| policy), |_, _| {
             Some(Capabilities::new().owning_deadline())
         });
         let mut bench = Bench::of(machine).begin();
@@ -92,7 +92,7 @@ fn a_detached_step_keeps_its_place_and_its_turn_until_it_ends() {
             0 | 1 => Capabilities::new().serial("press"),
             _ => Capabilities::new().owning_deadline(),
         };
-        Bench::of(Machine::new(plan(steps.clone()), set(), |step| Some(of(step.get())))).begin()
+        Bench::of(Machine::new(plan(steps.clone()), set(), |_, step| Some(of(step.get())))).begin()
     };
     let mut bench = serial();
     bench.wait(20).done("c");

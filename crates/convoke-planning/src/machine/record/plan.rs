@@ -1,0 +1,23 @@
+//! A plan within a record, in the form of the plan's own codec.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+use serde_json::Value;
+
+use crate::{Plan, PlanCodec, PlanPolicy};
+
+/// What was taken as a plan is read as one; how large it may be was decided then.
+fn codec() -> Result<PlanCodec, crate::PolicyError> {
+    let policy = PlanPolicy::builder().max_steps(u32::MAX).build()?;
+    Ok(PlanCodec::new(&policy).with_max_bytes(usize::MAX))
+}
+
+pub(super) fn serialize<S: Serializer>(plan: &Plan, serializer: S) -> Result<S::Ok, S::Error> {
+    let text = codec().map_err(ser::Error::custom)?.encode(plan).map_err(ser::Error::custom)?;
+    let value: Value = serde_json::from_str(&text).map_err(ser::Error::custom)?;
+    value.serialize(serializer)
+}
+
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Plan, D::Error> {
+    let text = Value::deserialize(deserializer)?.to_string();
+    codec().map_err(de::Error::custom)?.decode(&text).map_err(de::Error::custom)
+}

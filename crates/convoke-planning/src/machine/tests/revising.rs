@@ -1,0 +1,271 @@
+use crate::{
+    Plan, PlanPolicy, PlanValidator, StepDraft,
+    StepStatus::*,
+    machine::{
+        Capabilities, Command, Durability, Event, Machine, Record, Refusal, StopReason,
+        tests::bench::{Bench, ms, output, plan, policy, step},
+    },
+};
+
+fn replanning(replans: u64) -> PlanPolicy {
+    policy(|policy| policy.replanning(replans).max_parallel_steps(3))
+}
+
+/// The steps that the planner was asked about.
+fn asked(bench: &Bench) -> Vec<String> {
+    let step = |command: &Command| match command {
+        Command::AskPlanner { step } => Some(bench.name(*step)),
+        _ => None,
+    };
+    bench.last.iter().filter_map(step).collect()
+}
+
+fn next(bench: &Bench, steps: impl IntoIterator<Item = StepDraft>) -> Plan {
+    let plan = bench.machine.plan();
+    let draft = crate::PlanDraft::new(plan.goal()).with_steps(steps);
+    PlanValidator::default().validate_revision(plan, draft).unwrap()
+}
+
+fn revise(bench: &mut Bench, steps: impl IntoIterator<Item = StepDraft>) {
+    let plan = next(bench, steps);
+    let executors = plan.indices().map(|_| Some(Capabilities::new())).collect();
+    // The driver of these tests names work by places.
+    let working = std::mem::take(&mut bench.at_work).into_iter();
+    let old = bench.machine.plan().clone();
+    let moved =
+        working.map(|(step, start)| (plan.index_of(&old.step(step).unwrap().id).unwrap_or(step), start));
+    bench.at_work = moved.collect();
+    bench.send(Event::RevisionReady { plan, executors });
+}
+
+#[test]
+fn a_failure_is_replanned_and_the_run_goes_on_with_the_new_plan() {
+    let mut bench =
+        Bench::new(replanning(1), [step("done"), step("a").after("done"), step("b").after("a")]).begin();
+    bench.done("done").fail("a");
+    assert_eq!((asked(&bench), bench.stop), (vec!["a".to_owned()], None));
+    revise(&mut bench, [step("z"), step("b").after("z"), step("done")]);
+    assert_eq!((bench.working(), bench.status("done")), (vec!["z".to_owned()], Completed));
+    assert_eq!(bench.machine.outputs().get(bench.at("done")), Some(&output("done")));
+    bench.done("z").done("b");
+    assert_eq!((bench.stop, bench.machine.plan().revision()), (Some(StopReason::Completed), 1));
+    assert_eq!(bench.starts.last().map(|start| start.key.as_str()), Some("plan/b/1"), "b waits for another");
+}
+
+#[test]
+fn one_failure_is_replanned_once_and_no_more_than_allowed() {
+    // A was offered and kept; a later failure is offered on its own.
+    let steps = || [step("a"), step("b"), step("c")];
+    let set =
+        |replans| policy(|policy| policy.replanning(replans).max_parallel_steps(3).continue_after_failure());
+    let mut bench = Bench::new(set(9), steps()).begin();
+    bench.fail("a");
+    assert_eq!(asked(&bench), ["a"]);
+    revise(&mut bench, steps());
+    assert_eq!((asked(&bench), bench.status("a")), (vec![], Failed), "kept as it was, it stays failed");
+    bench.fail("b");
+    assert_eq!(asked(&bench), ["b"]);
+    bench.send(Event::RevisionFailed { reason: "no idea".into() }).done("c");
+    assert_eq!(bench.stop, Some(StopReason::Failed));
+    // Neither is offered again.
+    let again = bench.again(set(9)).resume();
+    assert_eq!((asked(&again), again.stop), (vec![], Some(StopReason::Failed)));
+
+    let mut bench = Bench::new(set(1), steps()).begin();
+    bench.fail("a").send(Event::RevisionFailed { reason: "no idea".into() }).fail("b");
+    assert_eq!(asked(&bench), Vec::<String>::new());
+}
+
+#[test]
+fn nothing_starts_or_is_skipped_while_the_planner_has_the_plan() {
+    let steps = || [step("a"), step("b"), step("after-a").after("a"), step("after-b").after("b"), step("c")];
+    let set = policy(|policy| policy.replanning(2).max_parallel_steps(2).continue_after_failure());
+    let mut bench = Bench::new(set, steps()).begin();
+    bench.fail("a").done("b");
+    assert_eq!(
+        (bench.working().len(), bench.status("after-a"), bench.status("after-b")),
+        (0, Pending, Pending)
+    );
+    bench.send(Event::RevisionFailed { reason: "no idea".into() });
+    assert_eq!(
+        (bench.working(), bench.status("after-a")),
+        (vec!["after-b".to_owned(), "c".to_owned()], Skipped)
+    );
+}
+
+#[test]
+fn that_it_was_asked_is_durable_before_it_is_asked() {
+    let mut bench = Bench::new(replanning(1), [step("a")]).begin();
+    bench.durable_at_once = false;
+    bench.fail("a");
+    assert_eq!(asked(&bench).len(), 0);
+    assert!(matches!(bench.records().last(), Some(Record::RevisionAsked { .. })));
+    bench.persisted();
+    assert_eq!(asked(&bench), ["a"]);
+
+    let machine = Machine::new(plan([step("a")]), replanning(1), |_, _| Some(Capabilities::new()));
+    let mut bench = Bench::of(machine.with_durability(Durability::Relaxed)).begin();
+    bench.durable_at_once = false;
+    bench.fail("a");
+    assert_eq!(asked(&bench), ["a"]);
+}
+
+#[test]
+fn a_kill_while_the_planner_was_asked_leads_to_the_ask_and_counts_once() {
+    let mut bench = Bench::new(replanning(1), [step("a"), step("b")]).begin();
+    bench.fail("a");
+    let mut again = bench.again(replanning(1)).resume();
+    assert_eq!((asked(&again), again.working().len()), (vec!["a".to_owned()], 0));
+    revise(&mut again, [step("a").titled("otherwise"), step("b")]);
+    assert_eq!(
+        (again.working(), again.machine.key(again.at("a"))),
+        (vec!["a".into(), "b".into()], "plan/a/1".into())
+    );
+    again.done("a").done("b");
+    assert_eq!(again.stop, Some(StopReason::Completed));
+}
+
+#[test]
+fn what_is_done_or_under_way_cannot_change_and_the_planner_is_told_once() {
+    let steps = || {
+        [
+            step("a"),
+            step("done"),
+            step("works"),
+            step("gated").gated().after("works"),
+            step("free").after("a"),
+        ]
+    };
+    let wrong: [(&str, Vec<StepDraft>); 4] = [
+        ("step `done` is completed and is gone", vec![step("works"), step("gated").gated().after("works")]),
+        ("step `done` is completed and has changed", vec![step("works"), step("done").titled("else")]),
+        ("step `works` is running and is gone", vec![step("done")]),
+        ("step `gated` has lost its gate", vec![step("done"), step("works"), step("gated").after("works")]),
+    ];
+    for (reason, wrong) in wrong {
+        let mut bench = Bench::new(replanning(1), steps()).begin();
+        bench.done("done").fail("a");
+        let plan = next(&bench, wrong);
+        bench.send(Event::RevisionReady { plan: plan.clone(), executors: Vec::new() });
+        assert_eq!(asked(&bench), ["a"]);
+        bench.send(Event::RevisionReady { plan, executors: Vec::new() });
+        assert_eq!(asked(&bench).len(), 0);
+        let Some(Record::RevisionFailed { reason: found, .. }) = bench.records().last().copied() else {
+            panic!("{:?}", bench.records().last())
+        };
+        assert_eq!(*found, format!("revision does not fit the plan: {reason}"));
+        bench.done("works");
+        assert_eq!(bench.stop, Some(StopReason::Failed));
+    }
+}
+
+#[test]
+fn work_under_way_goes_on_at_its_new_place() {
+    let set = policy(|policy| policy.replanning(1).max_parallel_steps(2).step_timeout(ms(20)).grace(ms(5)));
+    let mut bench = Bench::new(set, [step("a"), step("works")]).begin();
+    bench.pass(1).fail("a");
+    revise(&mut bench, [step("x"), step("y").after("works"), step("works")]);
+    assert_eq!(bench.working(), ["x", "works"]);
+    let start = bench.at_work[&bench.at("works")].start;
+    bench.done("x").wait(19);
+    assert_eq!(bench.last[0], Command::Stop { step: bench.at("works"), start });
+    bench.end_at("works", crate::machine::WorkOutcome::Completed(output("w")), ms(20));
+    assert_eq!((bench.status("works"), bench.working()), (Completed, vec!["y".to_owned()]));
+}
+
+#[test]
+fn a_denial_is_not_offered_and_what_is_added_after_one_is_gated() {
+    let set = policy(|policy| policy.replanning(3).max_parallel_steps(3).continue_after_failure());
+    let machine =
+        Machine::new(plan([step("a").gated(), step("b"), step("c")]), set, |_, _| Some(Capabilities::new()));
+    let mut bench = Bench::of(machine).begin();
+    let request = bench.gates()[0].1;
+    bench.send(Event::Denied { request, reason: "no".into() });
+    assert_eq!(asked(&bench).len(), 0);
+    bench.fail("b");
+    assert_eq!(asked(&bench), ["b"]);
+    revise(&mut bench, [step("a").gated(), step("c"), step("added")]);
+    assert_eq!(bench.working(), ["c"]);
+    assert_eq!(bench.gates().into_iter().map(|(step, _)| step).collect::<Vec<_>>(), ["added"]);
+}
+
+#[test]
+fn a_skipped_step_comes_back_iff_its_causes_or_its_definition_did() {
+    let steps = || {
+        [
+            step("a"),
+            step("b"),
+            step("sa").after("a"),
+            step("sb").after("b"),
+            step("sab").after("a").after("b"),
+        ]
+    };
+    let set = || policy(|policy| policy.replanning(9).max_parallel_steps(3).continue_after_failure());
+    let mut bench = Bench::new(set(), steps()).begin();
+    bench.fail("a").send(Event::RevisionFailed { reason: "no".into() });
+    bench.fail("b");
+    assert_eq!(asked(&bench), ["b"]);
+    revise(
+        &mut bench,
+        [
+            step("a"),
+            step("b").titled("otherwise"),
+            step("sa").after("a"),
+            step("sb").after("b"),
+            step("sab").after("a").after("b"),
+        ],
+    );
+    assert_eq!(["sa", "sb", "sab"].map(|id| bench.status(id)), [Skipped, Pending, Skipped]);
+    let skips = bench.records().iter().filter(|record| matches!(record, Record::Skipped { .. })).count();
+    assert_eq!(skips, 2, "who stays skipped is not skipped again");
+    bench.done("b").done("sb");
+    assert_eq!(bench.stop, Some(StopReason::Failed));
+
+    // The records say the same, read from their text.
+    let journal: Vec<_> = bench.journal.iter().map(|entry| entry.to_json().unwrap()).collect();
+    let journal = journal.iter().map(|json| crate::machine::Entry::from_json(json).unwrap());
+    let again = Machine::replay(bench.plan.clone(), set(), journal, |_, _| None).unwrap();
+    assert!(again.ledger.same_as(&bench.machine.ledger));
+    assert_eq!(again.plan(), bench.machine.plan());
+}
+
+#[test]
+fn an_open_gate_stays_open_and_its_approval_holds() {
+    let set = policy(|policy| policy.replanning(1).max_parallel_steps(3).continue_after_failure());
+    let mut bench = Bench::new(set, [step("a"), step("gated").gated()]).begin();
+    let request = bench.gates()[0].1;
+    bench.fail("a");
+    revise(&mut bench, [step("b"), step("gated").gated()]);
+    assert!(
+        !bench.last.iter().any(|command| matches!(command, Command::AskApproval { .. })),
+        "asked already"
+    );
+    bench.approve(request).unwrap();
+    assert_eq!(bench.working(), ["b", "gated"]);
+}
+
+#[test]
+fn a_cancel_or_a_reset_does_not_wait_for_the_planner() {
+    let mut bench = Bench::new(replanning(1), [step("a")]).begin();
+    bench.fail("a").send(Event::Cancel);
+    assert_eq!(bench.stop, Some(StopReason::Cancelled));
+
+    let mut bench = Bench::new(replanning(1), [step("a")]).begin();
+    bench.fail("a");
+    let a = bench.at("a");
+    bench.send(Event::ResetStep { step: a });
+    assert_eq!(bench.working(), ["a"]);
+    let plan = next(&bench, [step("b")]);
+    assert_eq!(
+        bench.try_send(Event::RevisionReady { plan, executors: Vec::new() }),
+        Err(Refusal::NoRevision)
+    );
+}
+
+#[test]
+fn what_has_timed_out_and_still_runs_is_not_offered() {
+    let set = policy(|policy| policy.replanning(1).step_timeout(ms(20)).grace(ms(5)));
+    let mut bench = Bench::new(set, [step("a")]).begin();
+    bench.wait(20).wait(5);
+    assert_eq!((asked(&bench), bench.stop), (vec![], Some(StopReason::Failed)));
+}
