@@ -38,20 +38,23 @@ impl Machine {
             return self.enqueue(now, step, out);
         }
         let request = self.request(step);
-        let (approved, gate) =
-            self.ledger.notes(step).map_or((None, None), |notes| (notes.approved, notes.gate));
-        if approved == Some(request) {
-            return self.enqueue(now, step, out);
-        }
-        if gate == Some(request) {
-            return self.open_gate(now, step, request, out);
-        }
-        if self.settings.hook && !self.is_halted() {
+        let (approved, gate, before_hook) = self
+            .ledger
+            .notes(step)
+            .map_or((None, None, false), |notes| (notes.approved, notes.gate, notes.before_hook));
+        let is_approved = approved == Some(request);
+        // A gate that opened after the hook has spoken says that it has.
+        let hook_spoke = !self.settings.hook || (!before_hook && (is_approved || gate == Some(request)));
+        if hook_spoke && is_approved {
+            self.enqueue(now, step, out);
+        } else if hook_spoke {
+            self.open_gate(now, step, (request, false), out);
+        } else if !self.is_halted() {
             self.requests.insert(request, step);
             self.enter(step, Phase::Hook);
             out.push(Command::AskHook { step, request });
-        } else if self.needs_approval(step) {
-            self.open_gate(now, step, request, out);
+        } else if self.needs_approval(step) && !is_approved {
+            self.open_gate(now, step, (request, true), out);
         }
     }
 
@@ -75,9 +78,16 @@ impl Machine {
     }
 
     /// Surfaces a gate, and asks the provider where the step could start.
-    fn open_gate(&mut self, now: Moment, step: StepIndex, request: RequestId, out: &mut Vec<Command>) {
-        if self.ledger.notes(step).and_then(|notes| notes.gate) != Some(request) {
-            self.record_of(now, out, step, |step| Record::ApprovalRequired { step, request });
+    fn open_gate(
+        &mut self,
+        now: Moment,
+        step: StepIndex,
+        (request, before_hook): (RequestId, bool),
+        out: &mut Vec<Command>,
+    ) {
+        let open = self.ledger.notes(step).and_then(|notes| Some((notes.gate?, notes.before_hook)));
+        if open != Some((request, before_hook)) {
+            self.record_of(now, out, step, |step| Record::ApprovalRequired { step, request, before_hook });
         }
         self.requests.insert(request, step);
         if self.is_halted() {
@@ -110,9 +120,15 @@ impl Machine {
         let step = self.answered(request, &[Phase::Hook])?;
         self.requests.remove(&request);
         self.enter(step, Phase::Idle);
+        let is_approved = self.ledger.notes(step).and_then(|notes| notes.approved) == Some(request);
         match decision {
             HookDecision::Allow if !self.needs_approval(step) => self.enqueue(now, step, out),
-            HookDecision::Allow | HookDecision::RequireApproval => self.open_gate(now, step, request, out),
+            HookDecision::Allow | HookDecision::RequireApproval if is_approved => {
+                self.enqueue(now, step, out);
+            }
+            HookDecision::Allow | HookDecision::RequireApproval => {
+                self.open_gate(now, step, (request, false), out);
+            }
             HookDecision::Deny { reason } => self.deny(now, step, reason, out),
         }
         Ok(())
@@ -130,7 +146,7 @@ impl Machine {
         self.enter(step, Phase::Idle);
         self.record_of(now, out, step, |step| Record::Approved { step, request, metadata });
         if self.is_running() {
-            self.enqueue(now, step, out);
+            self.admit(now, step, out);
         }
         Ok(())
     }

@@ -201,6 +201,9 @@ pub enum Record {
         step: StepId,
         /// Names the request.
         request: RequestId,
+        /// Whether the policy hook is still to be asked, since nothing could start when the gate was surfaced.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        before_hook: bool,
     },
     /// Somebody approved a step.
     Approved {

@@ -187,7 +187,7 @@ impl Machine {
         let delay = self.policy.backoff().delay(failures, self.chance(start));
         if delay.is_zero() {
             self.agenda.push_back(step);
-        } else if !self.is_halted() {
+        } else {
             let at = now.running.saturating_add(delay);
             self.enter(step, Phase::Backoff);
             self.phases.set_until(step, Some(at));

@@ -105,9 +105,10 @@ impl Ledger {
             Record::OutcomeUnknown { .. } => self.change(step, |row| row.mark = Mark::OutcomeUnknown),
             Record::Detached { .. } => self.change(step, |row| row.mark = Mark::Detached),
             Record::DetachedEnded { .. } => self.change(step, |row| row.mark = Mark::None),
-            Record::ApprovalRequired { request, .. } => {
-                self.note(step, |notes| notes.gate = Some(*request));
-            }
+            Record::ApprovalRequired { request, before_hook, .. } => self.note(step, |notes| {
+                notes.gate = Some(*request);
+                notes.before_hook = *before_hook;
+            }),
             Record::Approved { request, metadata, .. } => self.note(step, |notes| {
                 notes.gate = None;
                 notes.approved = Some(*request);

@@ -112,7 +112,11 @@ impl Bench {
 
     pub(super) fn try_send(&mut self, event: Event) -> Result<(), Refusal> {
         let mut out = Vec::new();
+        let before = self.machine.plan().clone();
         self.machine.handle(self.now, event, &mut out)?;
+        if before.revision() != self.machine.plan().revision() {
+            self.move_work(&before);
+        }
         let mut flush = false;
         for command in out {
             assert_eq!(self.stop, None, "{command:?} follows the end");
@@ -144,6 +148,14 @@ impl Bench {
             self.persisted();
         }
         Ok(())
+    }
+
+    /// Work is known by its place here, and places are those of a revision.
+    fn move_work(&mut self, before: &Plan) {
+        let working = std::mem::take(&mut self.at_work).into_iter();
+        let plan = self.machine.plan();
+        let moved = working.filter_map(|(step, start)| Some((plan.index_of(&before.step(step)?.id)?, start)));
+        self.at_work = moved.collect();
     }
 
     pub(super) fn persisted(&mut self) {

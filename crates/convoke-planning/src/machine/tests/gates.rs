@@ -262,3 +262,57 @@ fn a_hook_is_not_asked_again_about_an_attempt_that_goes_on_with_an_answer() {
     bench.send(Event::Answered { start, answer: "this".into() });
     assert_eq!((asked(&bench), bench.working()), (vec![], vec!["a".to_owned()]));
 }
+
+#[test]
+fn a_second_question_waits_for_a_second_answer() {
+    let mut bench = Bench::new(policy(|policy| policy), [step("a")]).begin();
+    bench.end("a", WorkOutcome::Asked(Question::new("which?")));
+    let mut bench = bench.again(policy(|policy| policy));
+    bench.send(Event::Answered { start: 1, answer: "this".into() });
+    let mut bench = bench.resume();
+    bench.end("a", WorkOutcome::Asked(Question::new("and then?")));
+    assert_eq!((bench.stop, bench.working().len()), (Some(StopReason::ApprovalRequired), 0));
+    let mut bench = bench.again(policy(|policy| policy));
+    let first = bench.try_send(Event::Answered { start: 1, answer: "this".into() });
+    assert_eq!(first, Err(Refusal::StaleAnswer { start: 1 }));
+    bench.send(Event::Answered { start: 2, answer: "that".into() });
+    let bench = bench.resume();
+    assert_eq!(bench.starts[0].answer.as_ref().map(|answer| answer.answer.clone()), Some("that".into()));
+}
+
+#[test]
+fn a_gate_that_was_surfaced_without_the_hook_does_not_get_around_it() {
+    // Nothing may start when the gate is surfaced, so the hook is not asked; it is before the step starts.
+    let set = || policy(|policy| policy.max_parallel_steps(2));
+    let mut bench = hooked([step("a"), step("b").gated().after("c"), step("c")], set()).begin();
+    for request in asked(&bench) {
+        bench.send(Event::HookDecided { request, decision: HookDecision::Allow });
+    }
+    bench.fail("a").done("c");
+    assert_eq!((asked(&bench), bench.stop), (vec![], Some(StopReason::Failed)));
+    let request = bench.gates()[0].1;
+    let hooked_again = |bench: &Bench| bench.again_as(set(), bench.journal.len(), Machine::with_hook);
+
+    // The person is faster than the resume, or slower.
+    for approved_at_rest in [true, false] {
+        let mut again = hooked_again(&bench);
+        let a = again.at("a");
+        again.send(Event::ResetStep { step: a });
+        if approved_at_rest {
+            again.approve(request).unwrap();
+        }
+        let mut again = hooked_again(&again).resume();
+        let requests = asked(&again);
+        assert!(requests.contains(&request) && approval_asked(&again).is_empty());
+        let mut denied = hooked_again(&again).resume();
+        denied.send(Event::HookDecided { request, decision: HookDecision::Deny { reason: "no".into() } });
+        assert_eq!(denied.status("b"), Blocked);
+
+        again.send(Event::HookDecided { request, decision: HookDecision::RequireApproval });
+        if !approved_at_rest {
+            assert_eq!(approval_asked(&again), [request]);
+            again.approve(request).unwrap();
+        }
+        assert_eq!((again.working(), asked(&again)), (vec!["b".to_owned()], vec![]));
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::{collection::vec, prelude::*, sample::Index};
 
 use crate::{
-    Plan, PlanPolicy, StepDraft, StepIndex, StepStatus, Wait,
+    Plan, PlanPolicy, PlanValidator, StepDraft, StepIndex, StepStatus, Wait,
     machine::{
         Capabilities, Durability, Event, Machine, Record, StopReason,
         tests::bench::{Bench, failure, ms, output, plan, policy},
@@ -205,6 +205,23 @@ fn standing(bench: &Bench) -> Vec<(StepStatus, u32, bool)> {
     machine.plan().indices().map(of).collect()
 }
 
+/// Another plan: without the step, or with another definition of it, and with a step more.
+fn revision(plan: &Plan, step: StepIndex, time: u64) -> Event {
+    let mut draft = plan.to_draft();
+    if time.is_multiple_of(2) && draft.steps.len() > 1 {
+        let gone = draft.steps.remove(step.row()).id;
+        for step in &mut draft.steps {
+            step.depends_on.retain(|dependency| dependency.step != gone);
+        }
+    } else {
+        draft.steps[step.row()].title.push('x');
+    }
+    draft.steps.insert(0, StepDraft::new(format!("new-{}", plan.revision())).titled("x"));
+    let plan = PlanValidator::default().validate_revision(plan, draft).unwrap();
+    let executors = plan.indices().map(|_| Some(Capabilities::new())).collect();
+    Event::RevisionReady { plan, executors }
+}
+
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
 }
@@ -317,10 +334,11 @@ proptest! {
     /// Whatever is told, in whatever order and however late, breaks nothing: the run ends once it is told to, and its
     /// records replay.
     #[test]
-    fn nothing_that_is_told_breaks_it(case in case(), events in vec((0_u8..9, any::<Index>(), 0_u64..40), 0..40)) {
+    fn nothing_that_is_told_breaks_it(case in case(), events in vec((0_u8..12, any::<Index>(), 0_u64..40), 0..60)) {
         let timed = policy(|policy| {
             policy.max_parallel_steps(case.parallel).max_attempts(case.attempts).step_timeout(ms(20)).run_timeout(ms(300))
-                .continue_after_failure()
+                .continue_after_failure().replanning(9)
+                .replanning(9)
         });
         let machine = |policy: PlanPolicy| {
             Machine::new(case.plan(), policy, |_, step| Some(case.capabilities(step))).with_reflection().with_hook()
@@ -332,7 +350,7 @@ proptest! {
                 break;
             }
             bench.pass(time);
-            let step = bench.machine.plan().indices().nth(step.index(case.edges.len())).unwrap();
+            let step = bench.machine.plan().indices().nth(step.index(bench.machine.plan().steps().len())).unwrap();
             let start = bench.machine.ledger.row(step).start;
             let request = bench.machine.request(step);
             let ended = bench.now.running.saturating_sub(ms(time / 2));
@@ -345,9 +363,11 @@ proptest! {
                 5 => Event::HookDecided { request, decision: crate::machine::HookDecision::RequireApproval },
                 6 => Event::Approved { request, metadata: convoke_core::Metadata::new() },
                 7 => Event::ResetStep { step },
+                8 => Event::RevisionFailed { reason: "no idea".into() },
+                9 => revision(bench.machine.plan(), step, time),
                 _ => Event::Tick,
             };
-            bench.at_work.retain(|other, _| *other != step || kind > 1);
+            bench.at_work.retain(|_, work| work.start != start || kind > 1);
             // Many of them are refused.
             let _ = bench.try_send(event);
             let again =

@@ -29,12 +29,6 @@ fn next(bench: &Bench, steps: impl IntoIterator<Item = StepDraft>) -> Plan {
 fn revise(bench: &mut Bench, steps: impl IntoIterator<Item = StepDraft>) {
     let plan = next(bench, steps);
     let executors = plan.indices().map(|_| Some(Capabilities::new())).collect();
-    // The driver of these tests names work by places.
-    let working = std::mem::take(&mut bench.at_work).into_iter();
-    let old = bench.machine.plan().clone();
-    let moved =
-        working.map(|(step, start)| (plan.index_of(&old.step(step).unwrap().id).unwrap_or(step), start));
-    bench.at_work = moved.collect();
     bench.send(Event::RevisionReady { plan, executors });
 }
 

@@ -232,3 +232,49 @@ fn of_several_reasons_the_first_is_told() {
     bench.end("a", WorkOutcome::Cancelled);
     assert_eq!(bench.stop, Some(StopReason::Cancelled));
 }
+
+#[test]
+fn the_time_of_an_attempt_that_has_ended_is_not_that_of_the_next() {
+    let mut bench = Bench::new(timed(|policy| policy.max_attempts(2)), [step("a")]).begin();
+    bench.pass(5).fail("a");
+    assert_eq!((bench.working(), bench.wake), (vec!["a".to_owned()], Some(ms(25))));
+    bench.wait(15);
+    assert_eq!(bench.last, []);
+}
+
+#[test]
+fn the_earlier_of_two_deadlines_is_told() {
+    for (own, of_run, told) in [(200, 100, 100), (100, 200, 100)] {
+        let set = policy(|policy| policy.step_timeout(ms(own)).run_timeout(ms(of_run)));
+        let bench = Bench::new(set, [step("a")]).begin();
+        assert_eq!((bench.starts[0].deadline, bench.wake), (Some(ms(told)), Some(ms(told))));
+    }
+}
+
+#[test]
+fn a_run_that_ends_gives_all_the_same_grace() {
+    let mut bench = Bench::new(timed(|policy| policy), [step("a")]).begin();
+    bench.wait(20).pass(4).send(Event::Cancel);
+    bench.wait(4);
+    assert_eq!(
+        (bench.stop, bench.status("a")),
+        (None, Running),
+        "the grace of the step is over, that of the run is not"
+    );
+    bench.wait(1);
+    assert_eq!((bench.stop, bench.status("a")), (Some(StopReason::Cancelled), Running));
+}
+
+#[test]
+fn a_start_that_was_taken_back_does_not_come_when_its_record_is_durable() {
+    let mut bench = Bench::new(
+        policy(|policy| policy.max_parallel_steps(2)),
+        [step("a"), step("b").after("c"), step("c")],
+    );
+    bench.send(Event::Begin);
+    bench.durable_at_once = false;
+    bench.done("c").send(Event::Cancel).persisted();
+    assert_eq!((bench.stop, bench.working()), (None, vec!["a".to_owned()]));
+    bench.end("a", WorkOutcome::Cancelled).persisted();
+    assert_eq!((bench.stop, bench.status("b")), (Some(StopReason::Cancelled), Pending));
+}
