@@ -27,6 +27,9 @@
 //! has a smaller number: the two come in one batch and share a commit. A hook, a provider, a reviewer and a place that is
 //! not free are never waited for before a flush. `Finish` follows when every record is durable, whatever the durability.
 //!
+//! Time is on record with each transition alone: of a process that was killed, what it ran after its last record is not
+//! counted against `run_timeout`.
+//!
 //! All that is durable is a function of the records. The machine changes it by none other than the function that replays
 //! them, so a replayed machine knows what the live one knew.
 //!

@@ -33,7 +33,8 @@ pub enum Command {
         /// The start.
         start: u64,
     },
-    /// Ask the policy hook; answer with [`Event::HookDecided`](crate::machine::Event::HookDecided).
+    /// Ask the policy hook; answer with [`Event::HookDecided`](crate::machine::Event::HookDecided). It is asked about all
+    /// steps that are ready, however many may run: bound there how many asks are under way.
     AskHook {
         /// The step.
         step: StepIndex,
@@ -64,7 +65,7 @@ pub enum Command {
         step: StepIndex,
     },
     /// Send [`Event::Tick`](crate::machine::Event::Tick) at this moment of the running clock, in place of any earlier
-    /// wish; `None` takes the wish back.
+    /// wish; `None` takes the wish back. The wish holds until the time has come: a tick that comes early is no answer.
     WakeAt(Option<Duration>),
     /// The run is over. Nothing follows; what is detached may still run.
     Finish(StopReason),

@@ -108,7 +108,7 @@ pub enum Event {
     },
     /// Time passed. Deliver first what ended before: a step's time is over when the machine is told so.
     Tick,
-    /// End the run.
+    /// End the run. Where none is going on, nothing happens.
     Cancel,
     /// Let a failed, blocked or detached step start anew.
     ResetStep {

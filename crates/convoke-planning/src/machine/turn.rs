@@ -12,7 +12,10 @@ impl Machine {
         match event {
             Event::Begin => return self.begin(now, out),
             Event::Resume { retry_failed } => return self.resume(now, retry_failed, out),
-            Event::Persisted { sequence } => self.persisted = self.persisted.max(sequence),
+            Event::Persisted { sequence } => {
+                // What is not yet recorded cannot be durable.
+                self.persisted = self.persisted.max(sequence.min(self.ledger.sequence()));
+            }
             Event::StoreFailed => self.abandon(now, StopReason::StoreFailed, out),
             Event::ClaimLost => self.abandon(now, StopReason::ClaimLost, out),
             Event::WorkEnded { start, outcome, ended } => {

@@ -54,10 +54,12 @@ fn what_may_have_taken_effect_is_not_repeated_unasked() {
     let bench = Bench::of(machine).begin();
     // Whatever the executor says later, the one that ran said so.
     let set = || policy(PlanPolicyBuilder::reset_detached_on_resume);
-    let mut again = bench.again(set()).resume();
+    let again = bench.again(set()).resume();
     let a = again.at("a");
     assert!(again.machine.is_outcome_unknown(a));
     assert_eq!((again.status("a"), again.working()), (Running, vec!["b".to_owned()]));
+    let mut again = again.again(set()).resume();
+    assert!(again.machine.is_outcome_unknown(a), "nor at the next resume");
     again.send(Event::ResetStep { step: a }).done("b").done("a");
     assert_eq!((again.stop, again.starts[1].key.as_str()), (Some(StopReason::Completed), "plan/a/1"));
 }

@@ -2,8 +2,8 @@ use crate::{
     Plan, PlanPolicy, PlanValidator, StepDraft,
     StepStatus::*,
     machine::{
-        Capabilities, Command, Durability, Event, Machine, Record, Refusal, StopReason,
-        tests::bench::{Bench, ms, output, plan, policy, step},
+        Capabilities, Command, Durability, Event, Machine, Record, Refusal, StopReason, WorkOutcome,
+        tests::bench::{Bench, failure, ms, output, plan, policy, step},
     },
 };
 
@@ -163,7 +163,7 @@ fn work_under_way_goes_on_at_its_new_place() {
     let start = bench.at_work[&bench.at("works")].start;
     bench.done("x").wait(19);
     assert_eq!(bench.last[0], Command::Stop { step: bench.at("works"), start });
-    bench.end_at("works", crate::machine::WorkOutcome::Completed(output("w")), ms(20));
+    bench.end_at("works", WorkOutcome::Completed(output("w")), ms(20));
     assert_eq!((bench.status("works"), bench.working()), (Completed, vec!["y".to_owned()]));
 }
 
@@ -262,4 +262,16 @@ fn what_has_timed_out_and_still_runs_is_not_offered() {
     let mut bench = Bench::new(set, [step("a")]).begin();
     bench.wait(20).wait(5);
     assert_eq!((asked(&bench), bench.stop), (vec![], Some(StopReason::Failed)));
+    let again = bench.again(replanning(1)).resume();
+    assert_eq!((asked(&again), again.stop), (vec![], Some(StopReason::Failed)));
+}
+
+#[test]
+fn a_run_that_ends_asks_no_planner_and_the_next_does() {
+    let mut bench = Bench::new(replanning(1), [step("a"), step("b")]).begin();
+    bench.pass(1).send(Event::Cancel).pass(1).end_at("a", failure(), ms(1));
+    assert_eq!((bench.status("a"), asked(&bench)), (Failed, vec![]));
+    bench.end("b", WorkOutcome::Cancelled);
+    assert_eq!(bench.stop, Some(StopReason::Cancelled));
+    assert_eq!(asked(&bench.again(replanning(1)).resume()), ["a"]);
 }

@@ -201,3 +201,11 @@ fn a_lost_claim_or_store_ends_the_run_without_another_record() {
         assert_eq!((bench.stop, bench.journal.len()), (Some(reason), records));
     }
 }
+
+#[test]
+fn what_is_not_recorded_is_not_taken_for_durable() {
+    let mut bench = Bench::new(policy(|policy| policy), [step("a")]);
+    bench.durable_at_once = false;
+    bench.send(Event::Persisted { sequence: 99 }).send(Event::Begin);
+    assert_eq!(bench.working().len(), 0);
+}
