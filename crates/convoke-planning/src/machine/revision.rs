@@ -179,13 +179,10 @@ impl Machine {
                 self.phases.set_until(step, phases.until(was));
             }
         }
-        for held in &mut self.held {
-            held.1 = place(held.1).unwrap_or(held.1);
-        }
-        let waits = |phase| matches!(phase, Phase::Hook | Phase::Approval | Phase::Gate);
         let requests = std::mem::take(&mut self.requests).into_iter();
         let requests = requests.filter_map(|(request, step)| Some((request, place(step)?)));
-        self.requests = requests.filter(|(_, step)| waits(self.phases.of(*step))).collect();
+        self.requests = requests.collect();
+        // No start is held here: the planner is asked when all records before the ask are durable, and none follows.
         self.timers.relocate(place);
         self.failures = std::mem::take(&mut self.failures).into_iter().filter_map(place).collect();
         for step in ready {

@@ -2,7 +2,8 @@ use crate::{
     Plan, PlanPolicy, PlanValidator, StepDraft,
     StepStatus::*,
     machine::{
-        Capabilities, Command, Durability, Event, Machine, Record, Refusal, StopReason, WorkOutcome,
+        Capabilities, Command, Durability, Event, HookDecision, Machine, Question, Record, Refusal,
+        StopReason, WorkOutcome,
         tests::bench::{Bench, failure, ms, output, plan, policy, step},
     },
 };
@@ -274,4 +275,188 @@ fn a_run_that_ends_asks_no_planner_and_the_next_does() {
     bench.end("b", WorkOutcome::Cancelled);
     assert_eq!(bench.stop, Some(StopReason::Cancelled));
     assert_eq!(asked(&bench.again(replanning(1)).resume()), ["a"]);
+}
+
+#[test]
+fn a_failure_that_came_meanwhile_is_offered_next() {
+    let mut bench = Bench::new(replanning(2), [step("a"), step("b"), step("c")]).begin();
+    bench.fail("a").fail("b");
+    assert_eq!(asked(&bench), Vec::<String>::new());
+    revise(&mut bench, [step("y"), step("z"), step("c"), step("b")]);
+    assert_eq!((asked(&bench), bench.working()), (vec!["b".to_owned()], vec!["c".to_owned()]));
+}
+
+#[test]
+fn who_has_a_serial_turn_keeps_it() {
+    let serial = || Capabilities::new().serial("press");
+    let machine = Machine::new(plan([step("a"), step("works")]), replanning(1), |plan, step| {
+        Some(if plan.step(step).unwrap().id.as_str() == "works" { serial() } else { Capabilities::new() })
+    });
+    let mut bench = Bench::of(machine).begin();
+    bench.fail("a");
+    let plan = next(&bench, [step("x"), step("works")]);
+    bench.send(Event::RevisionReady { plan, executors: vec![Some(serial()), Some(serial())] });
+    assert_eq!(bench.working(), ["works"]);
+    bench.done("works");
+    assert_eq!(bench.working(), ["x"]);
+}
+
+#[test]
+fn what_was_ready_because_of_an_end_that_is_none_any_more_waits_again() {
+    let rest = || [step("b").gated().after_end_of("a"), step("q").after_end_of("a"), step("c"), step("w")];
+    let steps = |a: StepDraft| std::iter::once(a).chain(rest());
+    let set = policy(|policy| policy.replanning(2).max_parallel_steps(2).continue_after_failure());
+    let important = |step: StepDraft| step.with_signals(crate::PrioritySignals::new().with_priority(9.0));
+    let steps = |a: StepDraft| {
+        steps(important(a)).map(|step| if step.id == "c" || step.id == "w" { important(step) } else { step })
+    };
+    let mut bench = Bench::new(set, steps(step("a"))).begin();
+    bench.fail("a").send(Event::RevisionFailed { reason: "no".into() });
+    assert_eq!(bench.working(), ["c", "w"]);
+    let request = bench.gates()[0].1;
+    bench.fail("c");
+    assert_eq!(asked(&bench), ["c"]);
+    revise(&mut bench, steps(step("a").titled("otherwise")));
+    // `a` runs again, so that neither the gate nor the queued step is due.
+    assert_eq!((bench.working(), bench.gates()), (vec!["a".to_owned(), "w".to_owned()], vec![]));
+    assert_eq!(bench.approve(request), Err(Refusal::StaleApproval { request }));
+    bench.done("w");
+    assert_eq!(bench.working(), ["a"]);
+    bench.done("a");
+    assert_eq!((bench.working(), bench.gates().len()), (vec!["q".to_owned()], 1));
+}
+
+#[test]
+fn the_hook_is_asked_again_about_what_has_changed_alone() {
+    let hook = |bench: &mut Bench| {
+        let asked = |command: &Command| match command {
+            Command::AskHook { step, request } => Some((*step, *request)),
+            _ => None,
+        };
+        let asked: Vec<_> = bench.last.iter().filter_map(asked).collect();
+        for (_, request) in &asked {
+            bench.send(Event::HookDecided { request: *request, decision: HookDecision::Allow });
+        }
+        asked.into_iter().map(|(step, _)| bench.name(step)).collect::<Vec<_>>()
+    };
+    let set = policy(|policy| policy.replanning(1));
+    let machine =
+        Machine::new(plan([step("a"), step("same"), step("other")]), set, |_, _| Some(Capabilities::new()));
+    let mut bench = Bench::of(machine.with_hook()).begin();
+    assert_eq!(hook(&mut bench), ["a", "same", "other"]);
+    bench.fail("a");
+    revise(&mut bench, [step("same"), step("other").titled("otherwise")]);
+    assert_eq!(bench.working(), ["same"]);
+    assert_eq!(hook(&mut bench), ["other"]);
+}
+
+#[test]
+fn places_of_the_last_revision_mean_nothing_in_this() {
+    let set = policy(|policy| policy.replanning(1).max_parallel_steps(2));
+    let mut bench = Bench::new(set, [step("a"), step("w"), step("queued")]).begin();
+    bench.fail("a");
+    revise(&mut bench, [step("w"), step("x").after("w"), step("late").after("x")]);
+    assert_eq!(bench.working(), ["w"]);
+    bench.done("w").done("x").done("late");
+    assert_eq!(bench.stop, Some(StopReason::Completed));
+}
+
+#[test]
+fn a_plan_that_is_not_the_next_of_this_one_is_refused() {
+    let fits = |make: &dyn Fn(&Bench) -> Plan| {
+        let set = policy(|policy| policy.replanning(1).max_steps(2));
+        let mut bench = Bench::new(set, [step("a")]).begin();
+        bench.fail("a");
+        let plan = make(&bench);
+        bench.send(Event::RevisionReady { executors: vec![Some(Capabilities::new()); 3], plan });
+        bench.working().len() == 1
+    };
+    assert!(fits(&|bench| next(bench, [step("b")])));
+    assert!(!fits(&|_| plan([step("b")])), "it is the first revision");
+    assert!(!fits(&|bench| next(bench, [step("b"), step("c"), step("d")])), "it is too large");
+    let other = |_: &Bench| {
+        let draft = crate::PlanDraft::new("goal").with_id("other").with_step(step("b"));
+        let other = PlanValidator::default().validate(draft.clone()).unwrap();
+        PlanValidator::default().validate_revision(&other, draft).unwrap()
+    };
+    assert!(!fits(&other), "it is another plan");
+}
+
+#[test]
+fn what_still_runs_cannot_change() {
+    let set = policy(|policy| {
+        policy.replanning(1).max_parallel_steps(2).step_timeout(ms(20)).grace(ms(5)).continue_after_failure()
+    });
+    let owner = |plan: &Plan, step| match plan.step(step).unwrap().id.as_str() {
+        "b" => Some(Capabilities::new().owning_deadline()),
+        _ => Some(Capabilities::new()),
+    };
+    let mut bench = Bench::of(Machine::new(plan([step("a"), step("b")]), set, owner)).begin();
+    bench.wait(20).wait(5);
+    assert!(bench.machine.is_detached(bench.at("a")));
+    bench.fail("b");
+    assert_eq!(asked(&bench), ["b"]);
+    let plan = next(&bench, [step("c")]);
+    bench.send(Event::RevisionReady { plan, executors: Vec::new() });
+    assert_eq!(asked(&bench), ["b"], "`a` may still run");
+}
+
+#[test]
+fn what_was_skipped_stays_so_or_comes_back_with_its_cause() {
+    let steps = |b: StepDraft| {
+        [
+            step("a"),
+            b,
+            step("c"),
+            step("a1").after("a"),
+            step("a2").after("a1"),
+            step("b1").after("b"),
+            step("b2").after("b1"),
+        ]
+    };
+    let set = policy(|policy| policy.replanning(3).max_parallel_steps(3).continue_after_failure());
+    let mut bench = Bench::new(set, steps(step("b"))).begin();
+    for id in ["a", "b"] {
+        bench.fail(id).send(Event::RevisionFailed { reason: "no".into() });
+    }
+    assert_eq!(["a1", "a2", "b1", "b2"].map(|id| bench.status(id)), [Skipped; 4]);
+    let records = bench.journal.len();
+    bench.fail("c");
+    revise(&mut bench, steps(step("b").titled("otherwise")));
+    assert_eq!(["a1", "a2", "b1", "b2"].map(|id| bench.status(id)), [Skipped, Skipped, Pending, Pending]);
+    assert_eq!(bench.working(), ["b"]);
+    let skips =
+        bench.journal[records..].iter().filter(|entry| matches!(entry.record, Record::Skipped { .. }));
+    assert_eq!(skips.count(), 0, "nobody is skipped twice");
+}
+
+#[test]
+fn an_open_question_stays_open() {
+    let mut bench = Bench::new(replanning(1), [step("a"), step("asks")]).begin();
+    bench.end("asks", WorkOutcome::Asked(Question::new("which?"))).fail("a");
+    revise(&mut bench, [step("x"), step("asks")]);
+    assert_eq!(bench.machine.pending().count(), 1);
+    bench.send(Event::Answered { start: 2, answer: "this".into() });
+    assert_eq!(bench.working(), ["x", "asks"]);
+    assert!(bench.starts.last().unwrap().answer.is_some());
+}
+
+#[test]
+fn revisions_are_counted_over_revisions() {
+    let mut bench = Bench::new(replanning(1), [step("a")]).begin();
+    bench.fail("a");
+    revise(&mut bench, [step("b")]);
+    bench.fail("b");
+    assert_eq!((asked(&bench), bench.stop), (vec![], Some(StopReason::Failed)));
+}
+
+#[test]
+fn a_step_that_is_blocked_before_it_starts_is_offered_before_anything_follows_from_it() {
+    let set = policy(|policy| policy.replanning(1).continue_after_failure());
+    let machine = Machine::new(plan([step("c"), step("a"), step("b").after("a")]), set, |plan, step| {
+        (plan.step(step).unwrap().id.as_str() != "a").then(Capabilities::new)
+    });
+    let bench = Bench::of(machine).begin();
+    assert_eq!((asked(&bench), bench.working().len()), (vec!["a".to_owned()], 0));
+    assert_eq!((bench.status("a"), bench.status("b")), (Blocked, Pending));
 }

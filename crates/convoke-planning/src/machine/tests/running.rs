@@ -209,3 +209,11 @@ fn what_is_not_recorded_is_not_taken_for_durable() {
     bench.send(Event::Persisted { sequence: 99 }).send(Event::Begin);
     assert_eq!(bench.working().len(), 0);
 }
+
+#[test]
+fn a_claim_that_is_lost_at_rest_lets_nothing_begin() {
+    let mut bench = Bench::new(policy(|policy| policy), [step("a")]);
+    bench.send(Event::ClaimLost);
+    assert_eq!(bench.last, [Command::Finish(StopReason::ClaimLost)]);
+    assert_eq!(bench.try_send(Event::Begin), Err(crate::machine::Refusal::Ended));
+}
