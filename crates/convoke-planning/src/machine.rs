@@ -16,6 +16,9 @@
 //! Batch what is at hand: give the machine all events that have come before carrying out commands, ends of work before
 //! ticks. Work that ended in time counts whenever the machine hears of it, unless its grace was over before.
 //!
+//! Work is named by the number of its start, which holds for ever; a [`StepIndex`] is a place in one revision of the plan,
+//! and means another step once [`Event::RevisionReady`] was taken.
+//!
 //! An event that is refused changes nothing, and it is no fault of the driver: a hook may answer after what it was asked
 //! about has been reset. An end of work that is told twice, or of a start that is not the last of its step, does nothing.
 //!
@@ -89,6 +92,7 @@
 mod capabilities;
 mod command;
 mod dispatch;
+mod durability;
 mod ending;
 mod error;
 mod event;
@@ -109,6 +113,7 @@ mod view;
 
 pub use capabilities::{Capabilities, Effects};
 pub use command::{Answer, Command, Start};
+pub use durability::Durability;
 pub use error::{Refusal, ReplayError, StepError, StepErrorCode};
 pub use event::{Event, Finding, HookDecision, Moment, Question, WorkOutcome};
 pub use gate::RequestId;
@@ -132,18 +137,6 @@ use phase::{Phase, Phases};
 use revision::Asking;
 use serial::{Executor, Serials};
 use timers::Timers;
-
-/// When records become durable.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Durability {
-    /// A step's start before it executes, its end before those that wait for it start.
-    #[default]
-    Strict,
-    /// When the writer comes to it: after a crash, the last steps may run again, whatever their effects are.
-    Relaxed,
-    /// When the run ends: after a crash, all steps of the run may run again.
-    OnExit,
-}
 
 /// Decides what happens to the steps of one plan. See the [module](self) for how to drive it.
 pub struct Machine {

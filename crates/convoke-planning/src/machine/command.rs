@@ -1,10 +1,9 @@
 //! What the machine wants done.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use convoke_core::TaskOutput;
 use serde_json::Value;
-use std::sync::Arc;
 
 use crate::{
     StepIndex,

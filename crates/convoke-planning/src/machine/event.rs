@@ -193,6 +193,8 @@ pub enum Finding {
     Revise(String),
     /// It is rejected; the next attempt gets the note.
     Retry(String),
+    /// It is rejected, and the planner is asked what to do instead; where it may not be, that is a failure.
+    Replan(String),
     /// It is rejected for good.
     Block(String),
 }

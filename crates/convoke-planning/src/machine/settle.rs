@@ -151,7 +151,7 @@ impl Machine {
                 self.record_of(now, out, step, |step| Record::Rejected { step, note });
                 self.agenda.push_back(step);
             }
-            Finding::Retry(reason) => self.fail(now, step, rejected(reason), out),
+            Finding::Retry(reason) | Finding::Replan(reason) => self.fail(now, step, rejected(reason), out),
             Finding::Block(reason) => self.block(now, step, rejected(reason), out),
         }
     }

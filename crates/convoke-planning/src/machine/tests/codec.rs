@@ -1,9 +1,11 @@
 use convoke_core::Metadata;
 
-use crate::PlanPolicyBuilder;
-use crate::machine::{
-    Event, Machine, Question, Record, RecordError, WorkOutcome,
-    tests::bench::{Bench, policy, step},
+use crate::{
+    PlanPolicyBuilder,
+    machine::{
+        Entry, Event, Machine, Question, Record, RecordError, WorkOutcome,
+        tests::bench::{Bench, policy, step},
+    },
 };
 
 #[test]
@@ -22,7 +24,7 @@ fn records_are_read_as_they_were_written() {
     bench.fail("a");
     for entry in &bench.journal {
         let json = entry.to_json().unwrap();
-        assert_eq!(&super::super::Entry::from_json(&json).unwrap(), entry, "{json}");
+        assert_eq!(&Entry::from_json(&json).unwrap(), entry, "{json}");
     }
     let texts: Vec<_> = bench.journal.iter().rev().take(2).map(|entry| entry.to_json().unwrap()).collect();
     assert_eq!(
@@ -41,7 +43,7 @@ fn records_are_read_as_they_were_written() {
 
 #[test]
 fn what_is_no_record_of_this_version_is_an_error() {
-    let read = crate::machine::Entry::from_json;
+    let read = Entry::from_json;
     let newer = r#"{"version":2,"sequence":1,"elapsed_millis":0,"record":{"dreamt":{}}}"#;
     assert!(matches!(read(newer), Err(RecordError::OtherVersion { version: 2 })));
     for text in [

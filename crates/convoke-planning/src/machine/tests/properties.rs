@@ -7,7 +7,9 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 use crate::{
     Plan, PlanPolicy, PlanValidator, StepDraft, StepIndex, StepStatus, Wait,
     machine::{
-        Capabilities, Durability, Event, Machine, Record, StopReason,
+        Capabilities, Durability, Entry, Event, Finding, HookDecision, Machine, Record, StopReason,
+        WorkOutcome,
+        phase::Phase,
         tests::bench::{Bench, failure, ms, output, plan, policy},
     },
 };
@@ -91,7 +93,7 @@ impl Case {
     }
 
     /// A new process with the first records.
-    fn again(&self, journal: &[crate::machine::Entry]) -> Bench {
+    fn again(&self, journal: &[Entry]) -> Bench {
         let machine = Machine::replay(self.plan(), self.policy(), journal.to_vec(), |_, step| {
             Some(self.capabilities(step))
         })
@@ -113,13 +115,13 @@ impl Case {
                 .machine
                 .plan()
                 .indices()
-                .filter(|step| bench.machine.phase(*step) == crate::machine::phase::Phase::Reviewing)
+                .filter(|step| bench.machine.phase(*step) == Phase::Reviewing)
                 .collect();
             let working: Vec<_> = bench.at_work.keys().copied().collect();
             let pick = self.order[step % self.order.len()];
             if let Some(review) = reviews.first().filter(|_| working.is_empty() || step % 2 == 0) {
                 let id = bench.name(*review);
-                bench.find(&id, crate::machine::Finding::Pass);
+                bench.find(&id, Finding::Pass);
             } else if !working.is_empty() {
                 let step = working[pick.index(working.len())];
                 let (id, attempt) = (bench.name(step), bench.at_work[&step].attempt);
@@ -321,7 +323,7 @@ proptest! {
             first.send(Event::Cancel);
             for step in first.at_work.keys().copied().collect::<Vec<_>>() {
                 let id = first.name(step);
-                first.end(&id, crate::machine::WorkOutcome::Cancelled);
+                first.end(&id, WorkOutcome::Cancelled);
             }
             first.pass(60).try_send(Event::Tick).ok();
         }
@@ -355,12 +357,12 @@ proptest! {
             let request = bench.machine.request(step);
             let ended = bench.now.running.saturating_sub(ms(time / 2));
             let event = match kind {
-                0 => Event::WorkEnded { start, outcome: crate::machine::WorkOutcome::Completed(output("x")), ended },
+                0 => Event::WorkEnded { start, outcome: WorkOutcome::Completed(output("x")), ended },
                 1 => Event::WorkEnded { start, outcome: failure(), ended },
-                2 => Event::Reviewed { start, finding: crate::machine::Finding::Retry("again".into()) },
-                3 => Event::Reviewed { start, finding: crate::machine::Finding::Pass },
-                4 => Event::HookDecided { request, decision: crate::machine::HookDecision::Allow },
-                5 => Event::HookDecided { request, decision: crate::machine::HookDecision::RequireApproval },
+                2 => Event::Reviewed { start, finding: Finding::Retry("again".into()) },
+                3 => Event::Reviewed { start, finding: Finding::Pass },
+                4 => Event::HookDecided { request, decision: HookDecision::Allow },
+                5 => Event::HookDecided { request, decision: HookDecision::RequireApproval },
                 6 => Event::Approved { request, metadata: convoke_core::Metadata::new() },
                 7 => Event::ResetStep { step },
                 8 => Event::RevisionFailed { reason: "no idea".into() },

@@ -148,6 +148,8 @@ fn what_is_completed_or_under_way_is_not_reset() {
         let id = bench.name(step).parse().unwrap();
         assert_eq!(bench.try_send(Event::ResetStep { step }), Err(Refusal::NotReset { step: id, status }));
     }
+    let elsewhere = plan([step("x"), step("x1"), step("x2"), step("x3")]).indices().next_back().unwrap();
+    assert_eq!(bench.try_send(Event::ResetStep { step: elsewhere }), Err(Refusal::UnknownStep { place: 3 }));
 }
 
 #[test]

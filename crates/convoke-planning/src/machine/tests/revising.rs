@@ -2,8 +2,8 @@ use crate::{
     Plan, PlanPolicy, PlanValidator, StepDraft,
     StepStatus::*,
     machine::{
-        Capabilities, Command, Durability, Event, HookDecision, Machine, Question, Record, Refusal,
-        StopReason, WorkOutcome,
+        Capabilities, Command, Durability, Event, Finding, HookDecision, Machine, Question, Record, Refusal,
+        StepErrorCode, StopReason, WorkOutcome,
         tests::bench::{Bench, failure, ms, output, plan, policy, step},
     },
 };
@@ -459,4 +459,39 @@ fn a_step_that_is_blocked_before_it_starts_is_offered_before_anything_follows_fr
     let bench = Bench::of(machine).begin();
     assert_eq!((asked(&bench), bench.working().len()), (vec!["a".to_owned()], 0));
     assert_eq!((bench.status("a"), bench.status("b")), (Blocked, Pending));
+}
+
+#[test]
+fn a_reviewer_may_ask_for_another_plan() {
+    let machine = Machine::new(plan([step("a")]), replanning(1), |_, _| Some(Capabilities::new()));
+    let mut bench = Bench::of(machine.with_reflection()).begin();
+    bench.done("a").find("a", Finding::Replan("not this way".into()));
+    assert_eq!((asked(&bench), bench.code("a")), (vec!["a".to_owned()], Some(StepErrorCode::Rejected)));
+
+    // Where no planner may be asked, it is a failure that is not tried again.
+    let machine = Machine::new(plan([step("a")]), policy(|policy| policy.max_attempts(3)), |_, _| {
+        Some(Capabilities::new())
+    });
+    let mut bench = Bench::of(machine.with_reflection()).begin();
+    bench.done("a").find("a", Finding::Replan("not this way".into()));
+    assert_eq!((bench.status("a"), bench.stop), (Failed, Some(StopReason::Failed)));
+}
+
+#[test]
+fn work_under_way_is_held_to_what_was_said_when_it_started() {
+    for owns_deadline in [false, true] {
+        let set =
+            policy(|policy| policy.replanning(1).max_parallel_steps(2).step_timeout(ms(20)).grace(ms(5)));
+        let owner =
+            || if owns_deadline { Capabilities::new().owning_deadline() } else { Capabilities::new() };
+        let machine = Machine::new(plan([step("a"), step("works")]), set, |_, _| Some(owner()));
+        let mut bench = Bench::of(machine).begin();
+        bench.fail("a");
+        // What is said now is the contrary.
+        let other = if owns_deadline { Capabilities::new() } else { Capabilities::new().owning_deadline() };
+        let plan = next(&bench, [step("works")]);
+        bench.send(Event::RevisionReady { plan, executors: vec![Some(other)] });
+        bench.pass(21).end("works", WorkOutcome::Completed(output("w")));
+        assert_eq!(bench.status("works"), if owns_deadline { Completed } else { Failed });
+    }
 }

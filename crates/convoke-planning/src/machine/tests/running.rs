@@ -206,7 +206,7 @@ fn a_lost_claim_or_store_ends_the_run_without_another_record() {
 fn what_is_not_recorded_is_not_taken_for_durable() {
     let mut bench = Bench::new(policy(|policy| policy), [step("a")]);
     bench.durable_at_once = false;
-    bench.send(Event::Persisted { sequence: 99 }).send(Event::Begin);
+    bench.send(Event::Persisted { sequence: 99 }).send(Event::Begin).send(Event::Tick);
     assert_eq!(bench.working().len(), 0);
 }
 

@@ -4,7 +4,7 @@ use crate::{
     PlanPolicyBuilder,
     StepStatus::*,
     machine::{
-        Capabilities, Command, Durability, Event, Machine, Record, StepErrorCode, StopReason, WorkOutcome,
+        Capabilities, Command, Event, Machine, Record, StepErrorCode, StopReason, WorkOutcome,
         tests::bench::{Bench, ms, output, plan, policy, step},
     },
 };
@@ -235,14 +235,13 @@ fn of_several_reasons_the_first_is_told() {
 
 #[test]
 fn the_time_of_an_attempt_that_has_ended_is_not_that_of_the_next() {
-    let machine = Machine::new(plan([step("a")]), timed(|policy| policy.max_attempts(2)), |_, _| {
-        Some(Capabilities::new())
-    });
-    // The next attempt starts at once, with the time of the first still in the list.
-    let mut bench = Bench::of(machine.with_durability(Durability::Relaxed)).begin();
-    bench.pass(5).fail("a");
+    let set = timed(|policy| policy.max_attempts(2).max_parallel_steps(2));
+    let mut bench = Bench::new(set, [step("x"), step("b"), step("a").after("b")]).begin();
+    bench.pass(1).done("b");
+    // The time of the first attempt stays in the list behind that of `x`.
+    bench.pass(4).fail("a").pass(5).done("x");
     assert_eq!((bench.working(), bench.wake), (vec!["a".to_owned()], Some(ms(25))));
-    bench.wait(15);
+    bench.wait(14);
     assert_eq!(bench.last, []);
 }
 
