@@ -32,29 +32,32 @@ impl fmt::Display for RequestId {
 impl Machine {
     /// Sends a step that is ready on its way: to the hook, to its gate or into the queue.
     pub(super) fn admit(&mut self, now: Moment, step: StepIndex, out: &mut Vec<Command>) {
-        let asks = self.settings.hook || self.needs_approval(step);
-        let answered = self.ledger.notes(step).is_some_and(|notes| notes.answer.is_some());
+        let notes = self.ledger.notes(step);
+        // A gate that is open stays so, also where whoever asked for it is gone.
+        let is_open = notes.is_some_and(|notes| notes.gate.is_some());
+        let asks = self.settings.hook || is_open || self.needs_approval(step);
+        let answered = notes.is_some_and(|notes| notes.answer.is_some());
         if !asks || answered {
             return self.enqueue(now, step, out);
         }
         let request = self.request(step);
-        let (approved, gate, before_hook) = self
+        let (approved, gate, hook_asked) = self
             .ledger
             .notes(step)
-            .map_or((None, None, false), |notes| (notes.approved, notes.gate, notes.before_hook));
+            .map_or((None, None, false), |notes| (notes.approved, notes.gate, notes.hook_asked));
         let is_approved = approved == Some(request);
-        // A gate that opened after the hook has spoken says that it has.
-        let hook_spoke = !self.settings.hook || (!before_hook && (is_approved || gate == Some(request)));
+        let hook_asked = hook_asked && (is_approved || gate == Some(request));
+        let hook_spoke = hook_asked || !self.settings.hook;
         if hook_spoke && is_approved {
             self.enqueue(now, step, out);
         } else if hook_spoke {
-            self.open_gate(now, step, (request, false), out);
+            self.open_gate(now, step, (request, hook_asked), out);
         } else if !self.is_halted() {
             self.requests.insert(request, step);
             self.enter(step, Phase::Hook);
             out.push(Command::AskHook { step, request });
         } else if self.needs_approval(step) && !is_approved {
-            self.open_gate(now, step, (request, true), out);
+            self.open_gate(now, step, (request, false), out);
         }
     }
 
@@ -82,12 +85,12 @@ impl Machine {
         &mut self,
         now: Moment,
         step: StepIndex,
-        (request, before_hook): (RequestId, bool),
+        (request, hook_asked): (RequestId, bool),
         out: &mut Vec<Command>,
     ) {
-        let open = self.ledger.notes(step).and_then(|notes| Some((notes.gate?, notes.before_hook)));
-        if open != Some((request, before_hook)) {
-            self.record_of(now, out, step, |step| Record::ApprovalRequired { step, request, before_hook });
+        let open = self.ledger.notes(step).and_then(|notes| Some((notes.gate?, notes.hook_asked)));
+        if open != Some((request, hook_asked)) {
+            self.record_of(now, out, step, |step| Record::ApprovalRequired { step, request, hook_asked });
         }
         self.requests.insert(request, step);
         if self.is_halted() {
@@ -127,7 +130,7 @@ impl Machine {
                 self.enqueue(now, step, out);
             }
             HookDecision::Allow | HookDecision::RequireApproval => {
-                self.open_gate(now, step, (request, false), out);
+                self.open_gate(now, step, (request, true), out);
             }
             HookDecision::Deny { reason } => self.deny(now, step, reason, out),
         }

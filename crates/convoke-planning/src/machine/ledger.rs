@@ -45,8 +45,8 @@ pub(super) struct Notes {
     pub(super) worked: Option<Arc<convoke_core::TaskOutput>>,
     /// The gate that is open.
     pub(super) gate: Option<RequestId>,
-    /// Whether the hook is to be asked about the gate, or the approval, all the same.
-    pub(super) before_hook: bool,
+    /// Whether the hook was asked before the gate opened.
+    pub(super) hook_asked: bool,
     /// The request that was approved, which holds for its attempt.
     pub(super) approved: Option<RequestId>,
     /// What whoever approved attached.

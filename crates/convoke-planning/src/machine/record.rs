@@ -201,9 +201,10 @@ pub enum Record {
         step: StepId,
         /// Names the request.
         request: RequestId,
-        /// Whether the policy hook is still to be asked, since nothing could start when the gate was surfaced.
+        /// Whether the policy hook was asked before. It was not where there was none, or where nothing could start when the
+        /// gate was surfaced; then it is asked before the step starts.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        before_hook: bool,
+        hook_asked: bool,
     },
     /// Somebody approved a step.
     Approved {

@@ -105,9 +105,9 @@ impl Ledger {
             Record::OutcomeUnknown { .. } => self.change(step, |row| row.mark = Mark::OutcomeUnknown),
             Record::Detached { .. } => self.change(step, |row| row.mark = Mark::Detached),
             Record::DetachedEnded { .. } => self.change(step, |row| row.mark = Mark::None),
-            Record::ApprovalRequired { request, before_hook, .. } => self.note(step, |notes| {
+            Record::ApprovalRequired { request, hook_asked, .. } => self.note(step, |notes| {
                 notes.gate = Some(*request);
-                notes.before_hook = *before_hook;
+                notes.hook_asked = *hook_asked;
             }),
             Record::Approved { request, metadata, .. } => self.note(step, |notes| {
                 notes.gate = None;

@@ -316,3 +316,26 @@ fn a_gate_that_was_surfaced_without_the_hook_does_not_get_around_it() {
         assert_eq!((again.working(), asked(&again)), (vec!["b".to_owned()], vec![]));
     }
 }
+
+#[test]
+fn a_hook_that_was_added_later_is_asked_about_what_was_approved_without_it() {
+    let mut bench = Bench::new(policy(|policy| policy), [step("a").gated()]).begin();
+    let request = bench.gates()[0].1;
+    bench.approve(request).unwrap();
+    let set = policy(|policy| policy);
+    let mut again = bench.again_as(set, bench.journal.len(), Machine::with_hook).resume();
+    assert_eq!((asked(&again), again.working().len()), (vec![request], 0));
+    again.send(Event::HookDecided { request, decision: HookDecision::Allow });
+    assert_eq!(again.working(), ["a"]);
+}
+
+#[test]
+fn a_gate_that_a_hook_asked_for_stays_though_the_hook_is_gone() {
+    let mut bench = hooked([step("a")], policy(|policy| policy)).begin();
+    let request = asked(&bench)[0];
+    bench.send(Event::HookDecided { request, decision: HookDecision::RequireApproval });
+    let mut again = bench.again(policy(|policy| policy)).resume();
+    assert_eq!((approval_asked(&again), again.working().len()), (vec![request], 0));
+    again.approve(request).unwrap();
+    assert_eq!(again.working(), ["a"]);
+}
