@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use convoke_core::Metadata;
 use proptest::{collection::vec, prelude::*, sample::Index};
 
 use crate::{
     Plan, PlanPolicy, PlanValidator, StepDraft, StepIndex, StepStatus, Wait,
     machine::{
-        Capabilities, Durability, Entry, Event, Finding, HookDecision, Machine, Record, StopReason,
+        Capabilities, Durability, Entry, Event, Finding, HookDecision, Machine, Question, Record, StopReason,
         WorkOutcome,
         phase::Phase,
         tests::bench::{Bench, failure, ms, output, plan, policy},
@@ -333,45 +334,40 @@ proptest! {
         prop_assert_eq!(standing(&rest), standing(&whole));
     }
 
-    /// Whatever is told, in whatever order and however late, breaks nothing: the run ends once it is told to, and its
-    /// records replay.
+    /// Whatever is told, in whatever order and however late, breaks nothing: places and turns hold, the records replay, and
+    /// the run ends once it is told to.
     #[test]
-    fn nothing_that_is_told_breaks_it(case in case(), events in vec((0_u8..12, any::<Index>(), 0_u64..40), 0..60)) {
+    fn nothing_that_is_told_breaks_it(case in case(), told in vec((0_u8..14, any::<Index>(), any::<bool>(), 0_u64..9), 0..120)) {
         let timed = policy(|policy| {
-            policy.max_parallel_steps(case.parallel).max_attempts(case.attempts).step_timeout(ms(20)).run_timeout(ms(300))
-                .continue_after_failure().replanning(9)
-                .replanning(9)
+            let policy = policy.max_parallel_steps(case.parallel).max_attempts(case.attempts);
+            policy.step_timeout(ms(20)).run_timeout(ms(3_000)).grace(ms(5)).continue_after_failure().replanning(9)
         });
-        let machine = |policy: PlanPolicy| {
-            Machine::new(case.plan(), policy, |_, step| Some(case.capabilities(step))).with_reflection().with_hook()
-        };
-        let mut bench = Bench::of(machine(timed.clone()));
+        let machine = Machine::new(case.plan(), timed.clone(), |_, step| Some(case.capabilities(step)));
+        let mut bench = Bench::of(machine.with_reflection().with_hook());
         bench.send(Event::Begin);
-        for (kind, step, time) in events {
+        for (kind, index, stray, time) in told {
             if bench.stop.is_some() {
                 break;
             }
             bench.pass(time);
-            let step = bench.machine.plan().indices().nth(step.index(bench.machine.plan().steps().len())).unwrap();
+            // Some of what is told is about any step, and refused or without effect.
+            let fits = |step: &StepIndex| stray && time == 0 || fitting(kind).contains(&bench.machine.phase(*step));
+            let steps: Vec<_> = bench.machine.plan().indices().filter(fits).collect();
+            if steps.is_empty() {
+                continue;
+            }
+            let step = steps[index.index(steps.len())];
             let start = bench.machine.ledger.row(step).start;
-            let request = bench.machine.request(step);
-            let ended = bench.now.running.saturating_sub(ms(time / 2));
-            let event = match kind {
-                0 => Event::WorkEnded { start, outcome: WorkOutcome::Completed(output("x")), ended },
-                1 => Event::WorkEnded { start, outcome: failure(), ended },
-                2 => Event::Reviewed { start, finding: Finding::Retry("again".into()) },
-                3 => Event::Reviewed { start, finding: Finding::Pass },
-                4 => Event::HookDecided { request, decision: HookDecision::Allow },
-                5 => Event::HookDecided { request, decision: HookDecision::RequireApproval },
-                6 => Event::Approved { request, metadata: convoke_core::Metadata::new() },
-                7 => Event::ResetStep { step },
-                8 => Event::RevisionFailed { reason: "no idea".into() },
-                9 => revision(bench.machine.plan(), step, time),
-                _ => Event::Tick,
-            };
-            bench.at_work.retain(|_, work| work.start != start || kind > 1);
-            // Many of them are refused.
+            let event = event(&bench, kind, step, time);
+            if matches!(event, Event::WorkEnded { .. }) {
+                bench.at_work.retain(|_, work| work.start != start);
+            }
             let _ = bench.try_send(event);
+            // What was taken back or given up is not at work either.
+            let machine = &bench.machine;
+            bench.at_work.retain(|step, work| {
+                machine.ledger.row(*step).start == work.start && machine.phase(*step).is_active()
+            });
             let again =
                 Machine::replay(case.plan(), timed.clone(), bench.journal.clone(), |_, _| None).unwrap();
             prop_assert!(again.ledger.same_as(&bench.machine.ledger));
@@ -382,5 +378,42 @@ proptest! {
             bench.pass(60).try_send(Event::Tick).ok();
         }
         prop_assert!(bench.stop.is_some());
+    }
+}
+
+/// The phases in which a step is told so.
+fn fitting(kind: u8) -> &'static [Phase] {
+    match kind {
+        0..=3 => &[Phase::Running, Phase::Stopping, Phase::Detached],
+        4 | 5 => &[Phase::Reviewing],
+        6..=8 => &[Phase::Hook],
+        9 => &[Phase::Approval, Phase::Gate],
+        10 => &[Phase::Question],
+        11 | 12 => &[Phase::Idle],
+        _ => &[Phase::Idle, Phase::Running, Phase::Queued],
+    }
+}
+
+fn event(bench: &Bench, kind: u8, step: StepIndex, time: u64) -> Event {
+    let start = bench.machine.ledger.row(step).start;
+    let request = bench.machine.request(step);
+    let ended = bench.now.running.saturating_sub(ms(time / 2));
+    let work = |outcome| Event::WorkEnded { start, outcome, ended };
+    let reviewed = |finding| Event::Reviewed { start, finding };
+    let decided = |decision| Event::HookDecided { request, decision };
+    match kind {
+        0 | 1 => work(WorkOutcome::Completed(output("x"))),
+        2 => work(failure()),
+        3 => work(WorkOutcome::Asked(Question::new("which?"))),
+        4 => reviewed(Finding::Pass),
+        5 => reviewed(Finding::Retry("again".into())),
+        6 | 7 => decided(HookDecision::Allow),
+        8 => decided(HookDecision::RequireApproval),
+        9 => Event::Approved { request, metadata: Metadata::new() },
+        10 => Event::Answered { start, answer: "this".into() },
+        11 if time < 2 => Event::ResetStep { step },
+        11 if time < 5 => Event::RevisionFailed { reason: "no idea".into() },
+        11 | 12 => revision(bench.machine.plan(), step, time),
+        _ => Event::Tick,
     }
 }
