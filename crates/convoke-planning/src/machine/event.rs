@@ -184,7 +184,8 @@ pub enum HookDecision {
 }
 
 /// What a reviewer says of an output.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Finding {
     /// It is good.

@@ -14,7 +14,13 @@ use serde_json::Value;
 
 use crate::{
     Plan, Readiness, StepIndex, StepStatus,
-    machine::{error::ReplayError, event::Question, gate::RequestId, outputs::Outputs, record::Entry},
+    machine::{
+        error::ReplayError,
+        event::{Finding, Question},
+        gate::RequestId,
+        outputs::Outputs,
+        record::Entry,
+    },
 };
 
 /// The durable part of a run. A running machine changes it by records alone, so that replaying them gives the same.
@@ -55,6 +61,8 @@ pub(super) struct Notes {
     pub(super) question: Option<Question>,
     /// What it was answered.
     pub(super) answer: Option<Value>,
+    /// What the reviewer said of the output that stands, where it is not that of the executor.
+    pub(super) finding: Option<Finding>,
     /// What the reviewer noted.
     pub(super) review: Option<Arc<str>>,
 }

@@ -8,7 +8,12 @@ use serde_json::Value;
 
 use crate::{
     Plan,
-    machine::{error::StepError, event::Question, gate::RequestId, stop::StopReason},
+    machine::{
+        error::StepError,
+        event::{Finding, Question},
+        gate::RequestId,
+        stop::StopReason,
+    },
 };
 
 mod plan;
@@ -129,6 +134,9 @@ pub enum Record {
         /// What came out; left out where it is that of the work that ended before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Arc<TaskOutput>>,
+        /// What the reviewer said of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        finding: Option<Finding>,
     },
     /// An attempt failed, and another follows.
     AttemptFailed {

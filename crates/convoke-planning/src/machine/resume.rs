@@ -76,7 +76,7 @@ impl Machine {
         let row = self.ledger.row(step);
         match row.mark {
             Mark::Worked if self.settings.reflection => self.review(step, out),
-            Mark::Worked => self.complete(now, step, None, out),
+            Mark::Worked => self.complete(now, step, (None, None), out),
             Mark::Detached if self.policy.reset_detached_on_resume() => {
                 self.record_of(now, out, step, |step| Record::Released { step });
             }

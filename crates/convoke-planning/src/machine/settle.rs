@@ -105,7 +105,7 @@ impl Machine {
             self.record_of(now, out, step, |step| Record::Worked { step, output });
             self.review(step, out);
         } else {
-            self.complete(now, step, Some(output), out);
+            self.complete(now, step, (Some(output), None), out);
         }
     }
 
@@ -116,15 +116,15 @@ impl Machine {
         out.push(Command::Review { step, start: self.ledger.row(step).start, output });
     }
 
-    /// `None` stands for the output that the ledger keeps.
+    /// No output stands for the one that the ledger keeps.
     pub(super) fn complete(
         &mut self,
         now: Moment,
         step: StepIndex,
-        output: Option<Arc<TaskOutput>>,
+        (output, finding): (Option<Arc<TaskOutput>>, Option<Finding>),
         out: &mut Vec<Command>,
     ) {
-        self.record_of(now, out, step, |step| Record::Completed { step, output });
+        self.record_of(now, out, step, |step| Record::Completed { step, output, finding });
         self.awaken(step);
     }
 
@@ -140,12 +140,12 @@ impl Machine {
         }
         self.enter(step, Phase::Idle);
         match finding {
-            Finding::Pass => self.complete(now, step, None, out),
+            Finding::Pass => self.complete(now, step, (None, Some(Finding::Pass)), out),
             Finding::Revise(text) => {
                 let worked = self.ledger.notes(step).and_then(|notes| notes.worked.as_deref().cloned());
                 let mut output = worked.unwrap_or_default();
-                output.text = text;
-                self.complete(now, step, Some(Arc::new(output)), out);
+                output.text.clone_from(&text);
+                self.complete(now, step, (Some(Arc::new(output)), Some(Finding::Revise(text))), out);
             }
             Finding::Retry(note) if self.has_attempts(step) => {
                 self.record_of(now, out, step, |step| Record::Rejected { step, note });

@@ -7,7 +7,8 @@ use convoke_core::{Metadata, derived_id};
 use crate::{
     Plan, StepIndex, StepStatus, Wait,
     machine::{
-        Closing, Machine, Outputs, Question, RequestId, StepError, StepInput, StopReason, ledger::Mark,
+        Closing, Finding, Machine, Outputs, Question, RequestId, StepError, StepInput, StopReason,
+        ledger::Mark,
     },
 };
 
@@ -97,6 +98,12 @@ impl Machine {
     /// What whoever approved the step attached.
     pub fn approval(&self, step: StepIndex) -> Option<&Metadata> {
         self.ledger.notes(step).map(|notes| &notes.approval).filter(|approval| !approval.is_empty())
+    }
+
+    /// What the reviewer said of the output of a completed step, where that changed it: one that passed has none, and of a
+    /// rejected one [`error`](Self::error) tells.
+    pub fn finding(&self, step: StepIndex) -> Option<&Finding> {
+        self.ledger.notes(step).and_then(|notes| notes.finding.as_ref())
     }
 
     /// Whether work of the step was given up and may still run.

@@ -9,6 +9,7 @@ use crate::{
     StepStatus::{self, Blocked, Completed, Failed, Pending, Running, Skipped},
     machine::{
         error::ReplayError,
+        event::Finding,
         ledger::{Ledger, Mark, Notes, Row},
         record::{Entry, Record},
     },
@@ -62,7 +63,7 @@ impl Ledger {
                 self.change(step, |row| row.mark = Mark::Worked);
                 self.note(step, |notes| notes.worked = Some(Arc::clone(output)));
             }
-            Record::Completed { output, .. } => {
+            Record::Completed { output, finding, .. } => {
                 let worked = self.notes.get(&step).and_then(|notes| notes.worked.clone());
                 let output = output.clone().or(worked).ok_or("no output is there")?;
                 self.becomes(step, Completed)?;
@@ -71,6 +72,10 @@ impl Ledger {
                 }
                 self.change(step, |row| row.error = None);
                 self.attempt_ends(step);
+                // That most outputs pass is not worth a note each.
+                if let Some(finding) = finding.as_ref().filter(|finding| **finding != Finding::Pass) {
+                    self.note(step, |notes| notes.finding = Some(finding.clone()));
+                }
             }
             Record::AttemptFailed { error, .. } => {
                 self.becomes(step, Pending)?;

@@ -378,6 +378,10 @@ proptest! {
             bench.pass(60).try_send(Event::Tick).ok();
         }
         prop_assert!(bench.stop.is_some());
+        for entry in &bench.journal {
+            let json = entry.to_json().unwrap();
+            prop_assert_eq!(&Entry::from_json(&json).unwrap(), entry, "{}", json);
+        }
     }
 }
 

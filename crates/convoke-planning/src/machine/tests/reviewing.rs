@@ -57,6 +57,10 @@ fn a_rejected_output_is_tried_again_under_another_key_with_the_note() {
 fn a_finding_may_replace_the_text_or_block_the_step() {
     let mut bench = reviewed(policy(|policy| policy), [step("a")]);
     bench.done("a").find("a", Finding::Revise("better".into()));
+    let again = bench.again(policy(|policy| policy));
+    for bench in [&bench, &again] {
+        assert_eq!(bench.machine.finding(bench.at("a")), Some(&Finding::Revise("better".into())));
+    }
     assert_eq!(bench.machine.outputs().get(bench.at("a")), Some(&output("better")));
 
     let mut bench = reviewed(policy(|policy| policy), [step("a")]);
