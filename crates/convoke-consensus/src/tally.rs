@@ -294,11 +294,6 @@ impl Tally {
         &self.spoilt
     }
 
-    /// How many participants succeeded.
-    pub fn succeeded(&self) -> usize {
-        self.succeeded
-    }
-
     /// The weight that decides, whatever is still to come. A majority of the successful participants is one of those that
     /// succeeded so far and of all that may still succeed.
     pub fn required(&self) -> u64 {

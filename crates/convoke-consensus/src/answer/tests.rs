@@ -14,6 +14,7 @@ fn data_is_compared_as_json_is() {
         (json!(10_000_000_000_000_000_u64), json!(1e16)),
         (json!(i64::MIN), json!(-9_223_372_036_854_775_808.0)),
         (json!(-3), json!(-3.0)),
+        (serde_json::from_str("1.50").unwrap(), json!(1.5)),
     ];
     for (one, other) in same {
         assert_eq!(Answer::value(one.clone()), Answer::value(other.clone()), "{one} {other}");
