@@ -220,6 +220,8 @@ ids! {
     PlanId = "plan";
     /// Names a step within its plan.
     StepId = "step";
+    /// Names a run of a plan: the same over all resumes, another for a fork and for a second run.
+    RunId = "run";
     /// Names one tool call, so that its answer can be matched to it.
     CallId = "call";
     /// Names a log within a journal.

@@ -79,7 +79,8 @@ use crate::{LogId, OwnerId};
 /// # Cancel safety
 ///
 /// A future that is dropped before its first poll has done nothing. One that is dropped later leaves its outcome unknown;
-/// the same call again finds it out. [`next_signals`](Self::next_signals) loses no signal by being dropped.
+/// the same call again finds it out. [`next_signals`](Self::next_signals) and
+/// [`waiting_signals`](Self::waiting_signals) lose no signal by being dropped.
 ///
 /// # Errors
 ///
@@ -223,6 +224,18 @@ pub trait Journal: Send + Sync + 'static {
     /// [`NotFound`](JournalErrorKind::NotFound), [`TooLarge`](JournalErrorKind::TooLarge),
     /// [`Full`](JournalErrorKind::Full).
     fn signal(&self, log: &LogId, signal: Signal) -> impl Future<Output = Result<(), JournalError>> + Send;
+
+    /// The signals that wait and that this claim has not been told of yet; maybe none. Who begins to work under a claim
+    /// looks here first for what was said before.
+    ///
+    /// # Errors
+    ///
+    /// [`Fenced`](JournalErrorKind::Fenced).
+    fn waiting_signals(
+        &self,
+        log: &LogId,
+        token: FencingToken,
+    ) -> impl Future<Output = Result<Vec<Signal>, JournalError>> + Send;
 
     /// Waits for signals that this claim has not been told of yet, and gives them; never none.
     ///

@@ -56,7 +56,7 @@ pub use digest::RequestDigest;
 pub use error::{ExecutorError, TaskError, error_chain};
 pub use id::{
     AgentId, ArtifactId, CallId, CommitId, IdError, IdProblem, LogId, MAX_ID_BYTES, MessageId, OwnerId,
-    PlanId, SessionId, SignalId, SkillId, StepId, TaskId,
+    PlanId, RunId, SessionId, SignalId, SkillId, StepId, TaskId,
 };
 pub use id_generator::IdGenerator;
 pub use journal::{

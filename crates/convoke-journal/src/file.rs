@@ -107,6 +107,13 @@ impl FileJournal {
         self.held(log).filter(|held| held.token == token).ok_or_else(|| refusal::fenced(log, token))
     }
 
+    /// The signals that the claim was not told of, told with that.
+    async fn untold(&self, held: &Arc<Held>) -> Result<Vec<Signal>, JournalError> {
+        let looked = Arc::clone(held);
+        let untold = self.blocking(held.folder.clone(), move |_, _| looked.untold()).await?;
+        Ok(held.tell(untold))
+    }
+
     /// Forgets a claim that has ended.
     fn forget(&self, held: &Arc<Held>) {
         let mut all = self.0.held.lock();
@@ -245,6 +252,10 @@ impl Journal for FileJournal {
         Ok(())
     }
 
+    async fn waiting_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
+        self.untold(&self.owned(log, token)?).await
+    }
+
     async fn next_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
         let held = self.owned(log, token)?;
         loop {
@@ -253,9 +264,7 @@ impl Journal for FileJournal {
             if held.is_closed() {
                 return Err(held.fenced());
             }
-            let looked = Arc::clone(&held);
-            let untold = self.blocking(held.folder.clone(), move |_, _| looked.untold()).await?;
-            let signals = held.tell(untold);
+            let signals = self.untold(&held).await?;
             if !signals.is_empty() {
                 return Ok(signals);
             }

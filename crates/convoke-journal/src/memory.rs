@@ -197,6 +197,10 @@ impl Journal for MemoryJournal {
         self.with(log, |found| found.signal(signal))
     }
 
+    async fn waiting_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
+        Ok(self.untold(log, token)?.0)
+    }
+
     async fn next_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
         loop {
             let (signals, changed) = self.untold(log, token)?;

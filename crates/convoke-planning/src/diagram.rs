@@ -34,16 +34,23 @@ use crate::{Plan, StepIndex, StepStatus};
 pub struct Diagram<'p> {
     plan: &'p Plan,
     status: Option<Box<dyn Fn(StepIndex) -> StepStatus + 'p>>,
+    note: Option<Box<dyn Fn(StepIndex) -> String + 'p>>,
 }
 
 impl<'p> Diagram<'p> {
     pub(crate) fn new(plan: &'p Plan) -> Self {
-        Self { plan, status: None }
+        Self { plan, status: None, note: None }
     }
 
     /// Colours each step by where it stands.
     pub fn with_statuses(mut self, status: impl Fn(StepIndex) -> StepStatus + 'p) -> Self {
         self.status = Some(Box::new(status));
+        self
+    }
+
+    /// Says something more of each step, behind its status; nothing where the text is empty.
+    pub fn with_notes(mut self, note: impl Fn(StepIndex) -> String + 'p) -> Self {
+        self.note = Some(Box::new(note));
         self
     }
 
@@ -64,6 +71,11 @@ impl<'p> Diagram<'p> {
 
     fn status(&self, step: StepIndex) -> Option<StepStatus> {
         self.status.as_ref().map(|status| status(step))
+    }
+
+    /// What stands behind the title, as text that is not escaped yet.
+    fn note(&self, step: StepIndex) -> Option<String> {
+        self.note.as_ref().map(|note| note(step)).filter(|note| !note.is_empty())
     }
 }
 

@@ -52,35 +52,57 @@
 //! | `codec` | JSON, and the JSON in a model's answer |
 //! | `diagram` | Mermaid and DOT |
 
+mod approval;
 mod codec;
 mod dependency;
 mod diagram;
 mod draft;
+mod executor;
 mod graph;
 mod issue;
 pub mod machine;
 mod normalizer;
+mod observer;
 mod plan;
+mod planner;
 mod policy;
 mod priority;
 mod quoted;
 mod readiness;
+mod reflection;
+mod runner;
 mod signals;
 mod status;
 mod step;
 mod step_index;
 mod validator;
 
+pub use approval::{
+    AnyApprovalProvider, AnyPolicyHook, ApprovalDecision, ApprovalProvider, PolicyHook, StepRequest,
+};
 pub use codec::{CodecError, DEFAULT_MAX_BYTES, FORMAT_VERSION, PlanCodec};
 pub use dependency::{Dependency, Edge, Wait};
 pub use diagram::Diagram;
 pub use draft::{PlanDraft, StepDraft};
+pub use executor::{
+    AgentStepExecutor, AgentStepExecutorBuilder, AnyStepExecutor, CompositeStepExecutor,
+    CompositeStepExecutorBuilder, ExecutorBuildError, FunctionStepExecutor, StepContext, StepExecutor,
+    StepOutcome, StillRunning,
+};
 pub use issue::{InvalidPlan, IssueCode, PlanIssue};
 pub use normalizer::{Normalized, PlanNormalizer, Repair, RepairKind};
+pub use observer::{PlanEvent, PlanEventKind, PlanObserver};
 pub use plan::Plan;
+pub use planner::{AnyPlanner, FunctionPlanner, Observation, Planner, PlanningRequest, StaticPlanner};
 pub use policy::{Backoff, PlanPolicy, PlanPolicyBuilder, PolicyError, StepLimit};
 pub use priority::{Prioritization, PriorityScorer, PriorityWeights, ReadyQueue, ScoreError};
 pub use readiness::{Readiness, TransitionError};
+pub use reflection::{AnyReflector, Reflector, Review};
+pub use runner::{
+    BoxError, PendingStep, PlanError, PlanHandle, PlanProgress, PlanRun, PlanRunner, PlanRunnerBuildError,
+    PlanRunnerBuilder, PlanUpdate, PlanUpdates, PlanWork, Progress, RunError, RunOptions, StepReport,
+    UnreadableLog,
+};
 pub use signals::PrioritySignals;
 pub use status::StepStatus;
 pub use step::PlanStep;

@@ -111,7 +111,7 @@ mod timers;
 mod turn;
 mod view;
 
-pub use capabilities::{Capabilities, Effects};
+pub use capabilities::{Capabilities, Effects, Placement};
 pub use command::{Answer, Command, Start};
 pub use durability::Durability;
 pub use error::{Refusal, ReplayError, StepError, StepErrorCode};
@@ -119,6 +119,7 @@ pub use event::{Event, Finding, HookDecision, Moment, Question, WorkOutcome};
 pub use gate::RequestId;
 pub use input::StepInput;
 pub use outputs::Outputs;
+pub(crate) use record::plan_codec;
 pub use record::{Entry, RECORD_VERSION, Record, RecordError};
 pub use stop::StopReason;
 pub use view::{Pending, PendingKind};
@@ -178,6 +179,7 @@ struct Settings {
     hook: bool,
     reflection: bool,
     seed: u64,
+    deadline: Option<Duration>,
 }
 
 /// A run that was begun.
@@ -287,6 +289,13 @@ impl Machine {
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.settings.seed = seed;
+        self
+    }
+
+    /// Sets when the run must have ended, on the running clock, whatever its `run_timeout` leaves it.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.settings.deadline = Some(deadline);
         self
     }
 

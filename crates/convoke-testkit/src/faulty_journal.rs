@@ -193,6 +193,10 @@ impl<J: Journal> Journal for FaultyJournal<J> {
         self.journal.signal(log, signal).await
     }
 
+    async fn waiting_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
+        self.journal.waiting_signals(log, token).await
+    }
+
     async fn next_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
         self.journal.next_signals(log, token).await
     }

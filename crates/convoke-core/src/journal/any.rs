@@ -85,6 +85,10 @@ impl Journal for AnyJournal {
         self.0.signal_boxed(log, signal).await
     }
 
+    async fn waiting_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
+        self.0.waiting_signals_boxed(log, token).await
+    }
+
     async fn next_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
         self.0.next_signals_boxed(log, token).await
     }
@@ -105,6 +109,7 @@ trait Erased: Send + Sync {
     -> Answer<'a, ()>;
     fn read_boxed<'a>(&'a self, log: &'a LogId, from: ReadFrom) -> Answer<'a, LogContents>;
     fn signal_boxed<'a>(&'a self, log: &'a LogId, signal: Signal) -> Answer<'a, ()>;
+    fn waiting_signals_boxed<'a>(&'a self, log: &'a LogId, token: FencingToken) -> Answer<'a, Vec<Signal>>;
     fn next_signals_boxed<'a>(&'a self, log: &'a LogId, token: FencingToken) -> Answer<'a, Vec<Signal>>;
 }
 
@@ -164,6 +169,10 @@ impl<J: Journal> Erased for J {
 
     fn signal_boxed<'a>(&'a self, log: &'a LogId, signal: Signal) -> Answer<'a, ()> {
         Box::pin(self.signal(log, signal))
+    }
+
+    fn waiting_signals_boxed<'a>(&'a self, log: &'a LogId, token: FencingToken) -> Answer<'a, Vec<Signal>> {
+        Box::pin(self.waiting_signals(log, token))
     }
 
     fn next_signals_boxed<'a>(&'a self, log: &'a LogId, token: FencingToken) -> Answer<'a, Vec<Signal>> {

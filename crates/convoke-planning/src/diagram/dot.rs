@@ -15,6 +15,9 @@ pub(super) fn write(out: &mut impl Write, diagram: &Diagram<'_>) -> fmt::Result 
         if let Some(status) = status {
             write!(out, " ({status})")?;
         }
+        if let Some(note) = diagram.note(index) {
+            write!(out, ", {}", Text(&note))?;
+        }
         out.write_char('"')?;
         if step.requires_approval {
             out.write_str(", shape=hexagon")?;

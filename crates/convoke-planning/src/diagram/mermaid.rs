@@ -13,6 +13,9 @@ pub(super) fn write(out: &mut impl Write, diagram: &Diagram<'_>) -> fmt::Result 
         if let Some(status) = diagram.status(index) {
             write!(out, " ({status})")?;
         }
+        if let Some(note) = diagram.note(index) {
+            write!(out, ", {}", Text(&note))?;
+        }
         writeln!(out, "{close}")?;
     }
     for index in plan.indices() {

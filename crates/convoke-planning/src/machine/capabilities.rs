@@ -14,8 +14,18 @@ pub enum Effects {
     SideEffect,
 }
 
-/// What the executor of a step can and will do. Idempotent, interruptible by nobody, in parallel with all others, and
-/// without a clock of its own, unless said otherwise.
+/// Who polls the work of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Placement {
+    /// A task of its own.
+    #[default]
+    Spawned,
+    /// The runner itself: for short work that never blocks.
+    Inline,
+}
+
+/// What the executor of a step can and will do. Idempotent, interruptible by nobody, in parallel with all others, in
+/// a task of its own, and without a clock of its own, unless said otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
@@ -29,6 +39,8 @@ pub struct Capabilities {
     pub owns_deadline: bool,
     /// Whether somebody must approve the step before it starts, whatever the plan says of it.
     pub requires_approval: bool,
+    /// Who polls it.
+    pub placement: Placement,
 }
 
 impl Capabilities {
@@ -69,6 +81,13 @@ impl Capabilities {
     #[must_use]
     pub fn gated(mut self) -> Self {
         self.requires_approval = true;
+        self
+    }
+
+    /// The runner polls it itself: for short work that never blocks.
+    #[must_use]
+    pub fn inline(mut self) -> Self {
+        self.placement = Placement::Inline;
         self
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     StepIndex,
-    machine::{event::Question, gate::RequestId, record::Entry, stop::StopReason},
+    machine::{capabilities::Placement, event::Question, gate::RequestId, record::Entry, stop::StopReason},
 };
 
 /// What is to be done. The order is that of the list.
@@ -91,6 +91,8 @@ pub struct Start {
     pub answer: Option<Answer>,
     /// What the reviewer noted when it rejected the output before.
     pub note: Option<Arc<str>>,
+    /// Who polls the work.
+    pub placement: Placement,
 }
 
 /// The answer to a question.

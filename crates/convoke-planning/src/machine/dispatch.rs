@@ -150,6 +150,7 @@ impl Machine {
             sequence,
             answer,
             note: notes.and_then(|notes| notes.review.clone()),
+            placement: self.executor(step).placement,
         }));
     }
 

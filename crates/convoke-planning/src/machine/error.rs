@@ -29,6 +29,8 @@ macro_rules! codes {
 codes! {
     /// The executor's own word: it failed.
     ExecutionFailed = "execution_failed";
+    /// The executor panicked.
+    ExecutorPanicked = "executor_panicked";
     /// The executor's own word: it cannot be done as things stand.
     ExecutionBlocked = "execution_blocked";
     /// The executor stopped unasked.

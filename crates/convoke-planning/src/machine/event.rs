@@ -30,6 +30,8 @@ pub enum Event {
     Resume {
         /// Whether failed steps are reset first, except those whose work may still run.
         retry_failed: bool,
+        /// The starts that were given up and still run in this process.
+        still_running: Vec<u64>,
     },
     /// All records up to this one are durable.
     Persisted {

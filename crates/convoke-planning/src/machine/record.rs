@@ -18,6 +18,8 @@ use crate::{
 
 mod plan;
 
+pub(crate) use plan::codec as plan_codec;
+
 /// The version of the form of records that this crate writes, and the newest that it reads.
 pub const RECORD_VERSION: u64 = 1;
 

@@ -67,7 +67,11 @@ impl Machine {
             began: now.running,
             elapsed_before: self.ledger.elapsed_millis(),
             starts: 0,
-            deadline: left.map(|left| now.running.saturating_add(left)),
+            deadline: left
+                .map(|left| now.running.saturating_add(left))
+                .into_iter()
+                .chain(self.settings.deadline)
+                .min(),
         });
     }
 

@@ -102,6 +102,19 @@ impl Machine {
         Ok(())
     }
 
+    /// Why a revision does not fit the plan and what has become of it; `None` where it does.
+    pub(crate) fn revision_conflict(&self, plan: &Plan) -> Option<String> {
+        let too_many =
+            u64::try_from(plan.steps().len()).is_ok_and(|steps| steps > u64::from(self.policy.max_steps()));
+        let too_many = too_many.then(|| "it has more steps than `max_steps` allows".to_owned());
+        too_many.or_else(|| self.ledger.conflict(plan))
+    }
+
+    /// The step about which a planner is being asked.
+    pub(crate) fn asked_step(&self) -> Option<StepIndex> {
+        self.asking.filter(|asking| asking.asked).map(|asking| asking.step)
+    }
+
     pub(super) fn revision_ready(
         &mut self,
         now: Moment,
@@ -110,10 +123,7 @@ impl Machine {
         out: &mut Vec<Command>,
     ) -> Result<(), Refusal> {
         let asking = self.asking.filter(|asking| asking.asked).ok_or(Refusal::NoRevision)?;
-        let too_many =
-            u64::try_from(plan.steps().len()).is_ok_and(|steps| steps > u64::from(self.policy.max_steps()));
-        let too_many = too_many.then(|| "it has more steps than `max_steps` allows".to_owned());
-        if let Some(conflict) = too_many.or_else(|| self.ledger.conflict(plan)) {
+        if let Some(conflict) = self.revision_conflict(plan) {
             if asking.repeated {
                 return self.revision_failed(now, format!("revision does not fit the plan: {conflict}"), out);
             }

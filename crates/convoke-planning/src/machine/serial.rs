@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     StepIndex,
-    machine::capabilities::{Capabilities, Effects},
+    machine::capabilities::{Capabilities, Effects, Placement},
 };
 
 /// What the machine keeps of the executor of a step.
@@ -17,6 +17,7 @@ pub(super) struct Executor {
     pub(super) cooperative: bool,
     pub(super) owns_deadline: bool,
     pub(super) gated: bool,
+    pub(super) placement: Placement,
     pub(super) serial: Option<u32>,
 }
 
@@ -41,6 +42,7 @@ impl Serials {
             cooperative: capabilities.cooperative_cancellation,
             owns_deadline: capabilities.owns_deadline,
             gated: capabilities.requires_approval,
+            placement: capabilities.placement,
             serial: capabilities.serial.map(|key| self.number(key)),
         }
     }

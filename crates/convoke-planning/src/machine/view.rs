@@ -3,6 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use convoke_core::{Metadata, derived_id};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Plan, StepIndex, StepStatus, Wait,
@@ -23,7 +24,8 @@ pub struct Pending {
 }
 
 /// What a person is to say.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum PendingKind {
     /// Whether the step may start.
@@ -160,6 +162,22 @@ impl Machine {
             Some(Closing::Done(stop)) => Some(stop),
             Some(Closing::At(_)) | None => None,
         }
+    }
+
+    /// The starts whose work was given up and may still run.
+    pub(crate) fn detached_starts(&self) -> impl Iterator<Item = u64> + '_ {
+        let detached = self.plan.indices().filter(|step| self.is_detached(*step));
+        detached.map(|step| self.ledger.row(step).start)
+    }
+
+    /// The number of the last start of a step; 0 before the first.
+    pub(crate) fn last_start(&self, step: StepIndex) -> u64 {
+        self.ledger.row(step).start
+    }
+
+    /// The request that an approval of the step would have to name now.
+    pub(crate) fn request_of(&self, step: StepIndex) -> RequestId {
+        self.request(step)
     }
 
     pub(super) fn is_stopped_by_failure(&self) -> bool {

@@ -1,4 +1,4 @@
-//! The public behaviour of plans as values.
+//! The public behaviour of plans and of their runs.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,6 +18,7 @@ mod plan;
 mod policy;
 mod priority;
 mod readiness;
+mod run;
 mod scale;
 mod status;
 mod validator;

@@ -6,8 +6,8 @@ use serde_json::Value;
 use crate::{Plan, PlanCodec, PlanPolicy};
 
 /// What was taken as a plan is read as one; how large it may be was decided then.
-fn codec() -> Result<PlanCodec, crate::PolicyError> {
-    let policy = PlanPolicy::builder().max_steps(u32::MAX).build()?;
+pub(crate) fn codec() -> Result<PlanCodec, String> {
+    let policy = PlanPolicy::builder().max_steps(u32::MAX).build().map_err(|error| error.to_string())?;
     Ok(PlanCodec::new(&policy).with_max_bytes(usize::MAX))
 }
 

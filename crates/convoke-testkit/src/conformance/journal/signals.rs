@@ -43,17 +43,19 @@ pub(super) async fn check(journal: &impl Journal) {
     fine(journal.release(&log, claim.token).await);
     fine(journal.signal(&log, signal("d")).await);
     let later = claimed(journal, &log, "b").await;
-    let mut told = heard(journal, &log, later.token).await;
-    while told.len() < 3 {
-        told.extend(heard(journal, &log, later.token).await);
-    }
+    let waiting = fine(journal.waiting_signals(&log, later.token).await);
+    let mut told: Vec<_> = waiting.into_iter().map(|signal| signal.id.to_string()).collect();
     told.sort();
     assert_eq!(told, ["b", "c/\u{e9}~.. %2f", "d"], "what no commit took is told to the next owner");
+    let waiting = fine(journal.waiting_signals(&log, later.token).await);
+    assert!(waiting.is_empty(), "signals that were told are told again: {waiting:?}");
+    silent(journal, &log, later.token, "a signal that was told").await;
     let takes = commit("2", later, 0).taking(signal_id("b")).taking(signal_id("d")).relaxed();
     fine(journal.append(&log, takes).await);
     fine(journal.release(&log, later.token).await);
     let last = claimed(journal, &log, "c").await;
     assert_eq!(heard(journal, &log, last.token).await, ["c/\u{e9}~.. %2f"], "what a relaxed commit left");
+    refused(journal.waiting_signals(&log, later.token).await, convoke_core::JournalErrorKind::Fenced);
 
     let waits = journal.next_signals(&log, last.token);
     let ends = async { fine(journal.release(&log, last.token).await) };

@@ -45,13 +45,14 @@ enum Fault {
     IgnoresSnapshots,
     LosesSignals,
     DoublesSignals,
+    HidesWaitingSignals,
     TellsTheEndToNobody,
     IsNotDurable,
 }
 
 use Fault::{
-    DoublesSignals, ForgetsRepeats, IgnoresSnapshots, IsNotDurable, LosesSignals, LosesTheLastRecord,
-    NeverExpires, TakesAnyOwner, TakesAnyToken, TellsTheEndToNobody,
+    DoublesSignals, ForgetsRepeats, HidesWaitingSignals, IgnoresSnapshots, IsNotDurable, LosesSignals,
+    LosesTheLastRecord, NeverExpires, TakesAnyOwner, TakesAnyToken, TellsTheEndToNobody,
 };
 
 /// A journal in memory that breaks one rule.
@@ -156,6 +157,11 @@ impl Journal for Odd {
         self.memory.signal(log, signal).await
     }
 
+    async fn waiting_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
+        let told = self.memory.waiting_signals(log, token).await?;
+        Ok(if self.fault == HidesWaitingSignals { vec![] } else { told })
+    }
+
     async fn next_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
         let told = self.memory.next_signals(log, token).await;
         if told.is_err() && self.fault == TellsTheEndToNobody && self.call() > 0 {
@@ -215,6 +221,12 @@ async fn a_journal_that_loses_signals_is_found() {
 #[should_panic(expected = "a repeat of a signal that waits was told")]
 async fn a_journal_that_doubles_signals_is_found() {
     check(DoublesSignals).await;
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "what no commit took is told to the next owner")]
+async fn a_journal_that_hides_waiting_signals_is_found() {
+    check(HidesWaitingSignals).await;
 }
 
 #[tokio::test(start_paused = true)]

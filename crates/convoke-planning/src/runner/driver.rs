@@ -1,0 +1,433 @@
+//! Carries out what the plan machine decides, and tells it what comes of that.
+
+mod asks;
+mod telling;
+mod work;
+
+use std::{
+    collections::{HashMap, HashSet},
+    future::poll_fn,
+    mem,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use convoke_core::{JournalErrorKind, PlanId, Record, Scope, SignalId};
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use tokio::{
+    sync::{Semaphore, mpsc, oneshot},
+    task::JoinSet,
+    time::{Instant, Sleep, sleep_until},
+};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use crate::{
+    PlanDraft,
+    machine::{Command, Event, Machine, Refusal, StopReason, WorkOutcome},
+    runner::{
+        PlanError, PlanProgress, PlanRun, RunShared, Settings,
+        clock::Clock,
+        live::{self, Live},
+        log::Head,
+        report::RunError,
+        signal::PlanSignal,
+        writer::{Told as FromLog, Writer},
+    },
+};
+
+use work::{InlineWork, Work};
+
+/// How many asks of hooks and providers are under way at most.
+const MAX_ASKS: usize = 16;
+
+/// What comes to a run from its own work and from whoever has its handle.
+pub(super) enum Told {
+    Event(Event),
+    /// The planner has answered.
+    Revision(Result<PlanDraft, String>),
+    /// Somebody wants an event to happen, and to know whether it did.
+    Call(Event, oneshot::Sender<Result<(), PlanError>>),
+    /// Somebody wants to know where the plan stands.
+    Status(oneshot::Sender<PlanProgress>),
+}
+
+pub(super) type Teller = mpsc::UnboundedSender<Told>;
+
+/// What a run is made of.
+pub(super) struct Opened {
+    pub(super) machine: Machine,
+    pub(super) shared: Arc<RunShared>,
+    pub(super) scope: Scope,
+    pub(super) clock: Clock,
+    pub(super) kept: Option<(Head, Writer)>,
+    /// Signals that had come before the run was opened.
+    pub(super) signals: Vec<convoke_core::Signal>,
+    /// How the run begins.
+    pub(super) begin: Event,
+}
+
+/// A run that goes on.
+pub(super) struct Driver {
+    settings: Arc<Settings>,
+    machine: Machine,
+    plan: PlanId,
+    shared: Arc<RunShared>,
+    scope: Scope,
+    clock: Clock,
+    began: Instant,
+    head: Option<Head>,
+    writer: Option<Writer>,
+    /// The signals that this run has heard, since they may be told twice.
+    heard: HashSet<SignalId>,
+    teller: Teller,
+    inbox: mpsc::UnboundedReceiver<Told>,
+    cancelled: Option<std::pin::Pin<Box<WaitForCancellationFutureOwned>>>,
+    inline: FuturesUnordered<InlineWork>,
+    /// The work under way, by the number of its start.
+    working: HashMap<u64, CancellationToken>,
+    asks: JoinSet<()>,
+    may_ask: Arc<Semaphore>,
+    /// How often the planner was asked about the present failure.
+    revisions_asked: u32,
+    refused: Option<String>,
+    timer: Option<std::pin::Pin<Box<Sleep>>>,
+    wants_tick: bool,
+    /// What came, and was not told to the machine yet.
+    came: Vec<Told>,
+    commands: Vec<Command>,
+    observer_failures: u64,
+    store_error: Option<String>,
+    /// The record with which this run began.
+    since: u64,
+    starts_before: u64,
+    finished: bool,
+}
+
+impl Driver {
+    pub(super) fn new(
+        settings: Arc<Settings>,
+        opened: Opened,
+        (teller, inbox): (Teller, mpsc::UnboundedReceiver<Told>),
+    ) -> Self {
+        let (head, writer) = opened.kept.unzip();
+        let cancelled = opened.scope.cancellation().clone().cancelled_owned();
+        let mut driver = Self {
+            plan: opened.machine.plan().id().clone(),
+            starts_before: opened.machine.starts(),
+            settings,
+            machine: opened.machine,
+            shared: opened.shared,
+            scope: opened.scope,
+            clock: opened.clock,
+            began: Instant::now(),
+            head,
+            writer,
+            heard: HashSet::new(),
+            teller,
+            inbox,
+            cancelled: Some(Box::pin(cancelled)),
+            inline: FuturesUnordered::new(),
+            working: HashMap::new(),
+            asks: JoinSet::new(),
+            may_ask: Arc::new(Semaphore::new(MAX_ASKS)),
+            revisions_asked: 0,
+            refused: None,
+            timer: None,
+            wants_tick: false,
+            came: Vec::new(),
+            commands: Vec::new(),
+            observer_failures: 0,
+            store_error: None,
+            since: 0,
+            finished: false,
+        };
+        // What people have said meanwhile comes first, so that a run does not end for want of it.
+        driver.hear(opened.signals);
+        driver.came.push(Told::Event(opened.begin));
+        driver
+    }
+
+    /// Runs to the end.
+    pub(super) async fn run(&mut self) -> PlanRun {
+        loop {
+            self.turn();
+            if self.finished {
+                break;
+            }
+            poll_fn(|cx| self.poll(cx)).await;
+            // A plan of inline steps would have the thread for itself.
+            tokio::task::consume_budget().await;
+        }
+        self.asks.abort_all();
+        if let Some(writer) = self.writer.take()
+            && let Err(error) = writer.release().await
+        {
+            // Everything was durable before, or the store's error is known.
+            self.store_error.get_or_insert_with(|| convoke_core::error_chain(&error));
+        }
+        self.report()
+    }
+
+    fn report(&self) -> PlanRun {
+        let mut run = PlanRun::of(&self.machine, self.shared.id().clone());
+        run.executed = self.machine.starts().saturating_sub(self.starts_before);
+        run.elapsed = self.began.elapsed();
+        run.observer_failures = self.observer_failures;
+        if let Some(message) = self.store_error.clone() {
+            run.error = Some(RunError { step: None, message });
+        }
+        run
+    }
+
+    /// Says what goes on in this process though the run is over; `None` where nothing does.
+    pub(super) fn left_behind(&self) -> Vec<Live> {
+        let run = self.shared.id();
+        self.working.keys().map(|start| Live::new(run.clone(), *start)).collect()
+    }
+
+    /// Keeps what was left behind until it has ended.
+    pub(super) async fn keep(mut self, mut live: Vec<Live>) {
+        while !live.is_empty() {
+            poll_fn(|cx| self.poll(cx)).await;
+            for told in mem::take(&mut self.came) {
+                if let Told::Event(Event::WorkEnded { start, outcome, .. }) = &told
+                    && *outcome != (WorkOutcome::TimedOut { detached: true })
+                {
+                    live.retain(|live| live.start() != *start);
+                }
+                if let Told::Event(Event::DetachedEnded { start }) = &told {
+                    live.retain(|live| live.start() != *start);
+                }
+            }
+        }
+    }
+
+    /// Tells the machine what came, and does what it says.
+    fn turn(&mut self) {
+        let now = self.clock.moment();
+        let mut came = mem::take(&mut self.came);
+        loop {
+            for told in came.drain(..) {
+                match told {
+                    Told::Event(event) => _ = self.handle(now, event),
+                    Told::Call(event, answer) => {
+                        // Whoever asked may have gone.
+                        let _ = answer.send(self.handle(now, event).map_err(PlanError::from));
+                    }
+                    Told::Status(answer) => {
+                        let stop = self.machine.stop();
+                        let _ = answer.send(PlanProgress::of(&self.machine, self.shared.id().clone(), stop));
+                    }
+                    Told::Revision(draft) => self.revision(now, draft),
+                }
+            }
+            if mem::take(&mut self.wants_tick) {
+                let _ = self.handle(now, Event::Tick);
+            }
+            let mut commands = mem::take(&mut self.commands);
+            for command in commands.drain(..) {
+                self.carry_out(command);
+            }
+            self.commands = commands;
+            mem::swap(&mut came, &mut self.came);
+            if came.is_empty() || self.finished {
+                break;
+            }
+        }
+        // Kept for its room.
+        self.came = came;
+    }
+
+    fn handle(&mut self, now: crate::machine::Moment, event: Event) -> Result<(), Refusal> {
+        if let Event::WorkEnded { start, outcome, .. } = &event
+            && *outcome != (WorkOutcome::TimedOut { detached: true })
+        {
+            self.working.remove(start);
+        }
+        if let Event::DetachedEnded { start } = &event {
+            self.working.remove(start);
+        }
+        let begins = matches!(event, Event::Begin | Event::Resume { .. });
+        let taken = self.machine.handle(now, event, &mut self.commands);
+        if begins {
+            let first = self.commands.iter().find_map(|command| match command {
+                Command::Persist(entry) => Some(entry.sequence),
+                _ => None,
+            });
+            self.since = first.unwrap_or_default();
+        }
+        taken
+    }
+
+    fn carry_out(&mut self, command: Command) {
+        match command {
+            Command::Persist(entry) => {
+                self.observe_record(&entry.record);
+                if self.writer.is_some() {
+                    match entry.to_json() {
+                        Ok(json) => self.write(Record::from(json)),
+                        Err(error) => self.store_failed(convoke_core::error_chain(&error), None),
+                    }
+                }
+            }
+            Command::Flush => match &mut self.writer {
+                Some(writer) => writer.flush(),
+                None => self.came.push(Told::Event(Event::Persisted { sequence: u64::MAX })),
+            },
+            Command::Ready { step } => self.observe_ready(step),
+            Command::Start(start) => self.start(start),
+            Command::Stop { start, .. } => {
+                if let Some(stop) = self.working.get(&start) {
+                    stop.cancel();
+                }
+            }
+            Command::AskHook { step, request } => self.ask_hook(step, request),
+            Command::AskApproval { step, request } => self.ask_approval(step, request),
+            Command::Review { step, start, output } => self.ask_reflector(step, start, output),
+            Command::AskPlanner { step } => self.ask_planner(step),
+            Command::WakeAt(at) => {
+                let at = at.and_then(|at| self.clock.at(at));
+                self.timer = at.map(|at| Box::pin(sleep_until(at)));
+            }
+            Command::Finish(stop) => {
+                self.finished = true;
+                self.observe_end(stop);
+            }
+        }
+    }
+
+    fn write(&mut self, record: Record) {
+        if let Some(writer) = &mut self.writer {
+            writer.push(record);
+        }
+    }
+
+    fn start(&mut self, start: crate::machine::Start) {
+        if self.writer.as_ref().is_some_and(Writer::has_expired) {
+            // Somebody else may have the plan by now: what was decided is not done.
+            let ended = Event::WorkEnded {
+                start: start.start,
+                outcome: WorkOutcome::Cancelled,
+                ended: self.clock.running(),
+            };
+            self.came.extend([Event::ClaimLost, ended].map(Told::Event));
+            return;
+        }
+        self.observe_start(&start);
+        let stop = CancellationToken::new();
+        self.working.insert(start.start, stop.clone());
+        let work = Work::new(self, start, stop);
+        match work {
+            Work::Inline(work) => self.inline.push(work),
+            Work::Spawned => {}
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while let Poll::Ready(Some((ended, still_running))) = self.inline.poll_next_unpin(cx) {
+            if let (Some(still_running), Event::WorkEnded { start, .. }) = (still_running, &ended) {
+                work::await_rest(self.teller.clone(), *start, still_running);
+            }
+            self.came.push(Told::Event(ended));
+        }
+        while let Poll::Ready(Some(told)) = self.inbox.poll_recv(cx) {
+            self.came.push(told);
+        }
+        while let Poll::Ready(Some(_)) = self.asks.poll_join_next(cx) {}
+        self.poll_log(cx);
+        if let Some(cancelled) = &mut self.cancelled
+            && cancelled.as_mut().poll(cx).is_ready()
+        {
+            self.cancelled = None;
+            self.came.push(Told::Event(Event::Cancel));
+        }
+        if let Some(timer) = &mut self.timer
+            && timer.as_mut().poll(cx).is_ready()
+        {
+            self.timer = None;
+            self.wants_tick = true;
+        }
+        if self.came.is_empty() && !self.wants_tick { Poll::Pending } else { Poll::Ready(()) }
+    }
+
+    fn poll_log(&mut self, cx: &mut Context<'_>) {
+        loop {
+            let Some(writer) = &mut self.writer else { return };
+            let Poll::Ready(told) = writer.poll(cx) else { return };
+            match told {
+                FromLog::Durable(next) => {
+                    let before = self.head.as_ref().map_or(0, Head::len);
+                    let sequence = next.get().saturating_sub(before);
+                    self.came.push(Told::Event(Event::Persisted { sequence }));
+                    self.observe_checkpoint();
+                }
+                FromLog::Signals(signals) => self.hear(signals),
+                FromLog::Failed(error) => {
+                    let kind = error.kind();
+                    self.store_failed(convoke_core::error_chain(&error), Some(kind));
+                }
+            }
+        }
+    }
+
+    fn store_failed(&mut self, message: String, kind: Option<JournalErrorKind>) {
+        self.store_error.get_or_insert(message);
+        let event =
+            if kind == Some(JournalErrorKind::Fenced) { Event::ClaimLost } else { Event::StoreFailed };
+        self.came.push(Told::Event(event));
+    }
+
+    fn hear(&mut self, signals: Vec<convoke_core::Signal>) {
+        for signal in signals {
+            // What a newer version said is left for one that understands it.
+            let Some(said) = PlanSignal::from_record(&signal.body) else { continue };
+            if !self.heard.insert(signal.id.clone()) {
+                continue;
+            }
+            if let Some(writer) = &mut self.writer {
+                writer.take(signal.id);
+            }
+            if let Some(event) = said.into_event(self.since) {
+                self.came.push(Told::Event(event));
+            }
+        }
+    }
+
+    /// What an earlier run left behind in this process, and tells when that ends.
+    pub(super) fn still_running(machine: &Machine, shared: &RunShared, teller: &Teller) -> Vec<u64> {
+        let mut still_running = Vec::new();
+        for start in machine.detached_starts() {
+            let Some(ended) = live::ended(shared.id(), start) else { continue };
+            still_running.push(start);
+            let teller = teller.clone();
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = ended.cancelled() => {
+                        let _ = teller.send(Told::Event(Event::DetachedEnded { start }));
+                    }
+                    () = teller.closed() => {}
+                }
+            });
+        }
+        still_running
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // The runtime has ended, or the run; what still works has nobody to tell.
+        for stop in self.working.values() {
+            stop.cancel();
+        }
+    }
+}
+
+/// Why a run that was told to stop did; for observers.
+pub(super) fn is_cancelled(stop: StopReason) -> bool {
+    stop == StopReason::Cancelled
+}

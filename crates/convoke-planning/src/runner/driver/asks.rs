@@ -1,0 +1,147 @@
+//! What is asked of hooks, providers, reflectors and planners.
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use convoke_core::TaskOutput;
+use convoke_observability::panic_detail;
+use futures_util::FutureExt as _;
+
+use crate::{
+    ApprovalDecision, ApprovalProvider as _, BoxError, Observation, PlanDraft, Planner as _, PolicyHook as _,
+    Reflector as _, Review, StepIndex, StepRequest,
+    machine::{Event, Finding, HookDecision, Moment, RequestId},
+    runner::driver::{Driver, Told},
+};
+
+/// How often a planner is asked about one failure: once, and once more where its draft did not fit.
+const MAX_REVISIONS_ASKED: u32 = 2;
+
+/// What somebody else's future comes to, a panic as an error.
+async fn answer<T>(asked: impl Future<Output = Result<T, BoxError>>) -> Result<T, String> {
+    match AssertUnwindSafe(asked).catch_unwind().await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) => Err(convoke_core::error_chain(&*error)),
+        Err(payload) => Err(match panic_detail(payload) {
+            Some(detail) => format!("panicked: {detail}"),
+            None => "panicked".to_owned(),
+        }),
+    }
+}
+
+impl Driver {
+    fn request(&self, index: StepIndex, id: RequestId) -> StepRequest {
+        StepRequest {
+            plan: self.machine.plan().clone(),
+            index,
+            id,
+            input: self.machine.input(index),
+            attempt: self.machine.attempts(index).saturating_add(1),
+        }
+    }
+
+    /// Asks in a task of its own, which tells what came of it.
+    fn ask(&mut self, asked: impl Future<Output = Told> + Send + 'static) {
+        let teller = self.teller.clone();
+        self.asks.spawn(self.scope.wrap(async move {
+            let _ = teller.send(asked.await);
+        }));
+    }
+
+    pub(super) fn ask_hook(&mut self, step: StepIndex, id: RequestId) {
+        let request = self.request(step, id);
+        let (hook, may_ask) = (self.settings.hook.clone(), Arc::clone(&self.may_ask));
+        self.ask(async move {
+            let _place = may_ask.acquire_owned().await;
+            let decision = match hook {
+                Some(hook) => answer(async { hook.decide(request).await }).await,
+                None => Ok(HookDecision::Allow),
+            };
+            let decision = decision.unwrap_or_else(|reason| HookDecision::Deny {
+                reason: format!("policy hook gave no decision: {reason}"),
+            });
+            Told::Event(Event::HookDecided { request: id, decision })
+        });
+    }
+
+    pub(super) fn ask_approval(&mut self, step: StepIndex, id: RequestId) {
+        let Some(provider) = self.settings.provider.clone() else {
+            self.came.push(Told::Event(Event::Deferred { request: id }));
+            return;
+        };
+        let request = self.request(step, id);
+        let may_ask = Arc::clone(&self.may_ask);
+        self.ask(async move {
+            let _place = may_ask.acquire_owned().await;
+            Told::Event(match answer(async { provider.ask(request).await }).await {
+                Ok(ApprovalDecision::Approve(metadata)) => Event::Approved { request: id, metadata },
+                Ok(ApprovalDecision::Deny(reason)) => Event::Denied { request: id, reason },
+                Ok(ApprovalDecision::Later) | Err(_) => Event::Deferred { request: id },
+            })
+        });
+    }
+
+    pub(super) fn ask_reflector(&mut self, index: StepIndex, start: u64, output: Arc<TaskOutput>) {
+        let Some(reflector) = self.settings.reflector.clone() else {
+            self.came.push(Told::Event(Event::Reviewed { start, finding: Finding::Pass }));
+            return;
+        };
+        let attempt = self.machine.attempts(index);
+        let review = Review { plan: self.machine.plan().clone(), index, attempt, output };
+        self.ask(async move {
+            let finding = answer(async { reflector.review(review).await }).await;
+            let finding = finding
+                .unwrap_or_else(|reason| Finding::Block(format!("reflector gave no finding: {reason}")));
+            Told::Event(Event::Reviewed { start, finding })
+        });
+    }
+
+    pub(super) fn ask_planner(&mut self, step: StepIndex) {
+        self.revisions_asked += 1;
+        let id = self.machine.plan().step(step).map(|step| step.id.clone());
+        let (Some(planner), Some(id)) = (self.settings.planner.clone(), id) else {
+            self.came.push(Told::Revision(Err("runner has no planner; give it one".to_owned())));
+            return;
+        };
+        let plan = self.machine.plan().clone();
+        let observation = Observation::new(&self.machine, id, self.refused.take());
+        self.ask(
+            async move { Told::Revision(answer(async { planner.revise(plan, observation).await }).await) },
+        );
+    }
+
+    /// The planner has answered.
+    pub(super) fn revision(&mut self, now: Moment, draft: Result<PlanDraft, String>) {
+        let plan = draft.and_then(|draft| {
+            let draft = self.settings.normalized(draft);
+            let checked = self.settings.validator.validate_revision(self.machine.plan(), draft);
+            checked.map_err(|error| convoke_core::error_chain(&error))
+        });
+        match plan {
+            Ok(plan) => {
+                self.refused = self.machine.revision_conflict(&plan);
+                if self.refused.is_none() {
+                    self.revisions_asked = 0;
+                } else if self.revisions_asked >= MAX_REVISIONS_ASKED {
+                    let reason = self.refused.take().unwrap_or_default();
+                    return self.no_revision(now, format!("revision_conflict: {reason}"));
+                }
+                let executors = self.settings.capabilities(&plan);
+                let _ = self.handle(now, Event::RevisionReady { plan, executors });
+            }
+            Err(reason)
+                if self.revisions_asked < MAX_REVISIONS_ASKED && self.machine.asked_step().is_some() =>
+            {
+                self.refused = Some(reason);
+                if let Some(step) = self.machine.asked_step() {
+                    self.ask_planner(step);
+                }
+            }
+            Err(reason) => self.no_revision(now, reason),
+        }
+    }
+
+    fn no_revision(&mut self, now: Moment, reason: String) {
+        self.revisions_asked = 0;
+        let _ = self.handle(now, Event::RevisionFailed { reason });
+    }
+}

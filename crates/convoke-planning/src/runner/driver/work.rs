@@ -1,0 +1,122 @@
+//! The work of one attempt.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use convoke_core::InScope;
+use convoke_observability::panic_detail;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    StepContext, StillRunning,
+    executor::{Executed, settled},
+    machine::{Event, Placement, Start, StepError, StepErrorCode, WorkOutcome},
+    runner::{
+        clock::Clock,
+        driver::{Driver, Teller, Told},
+    },
+};
+
+pub(super) enum Work {
+    Inline(InlineWork),
+    /// It tells of its end.
+    Spawned,
+}
+
+impl Work {
+    pub(super) fn new(driver: &Driver, start: Start, stop: CancellationToken) -> Self {
+        let step = start.step;
+        let input = driver.machine.input(step);
+        let of_step = start.deadline.and_then(|deadline| driver.clock.at(deadline));
+        let deadline = of_step.into_iter().chain(driver.scope.deadline()).min();
+        let scope = driver.scope.clone().with_cancellation(stop).with_deadline(deadline);
+        let (number, placement) = (start.start, start.placement);
+        let ctx = StepContext {
+            plan: driver.machine.plan().clone(),
+            outputs: driver.machine.outputs().as_of(start.sequence),
+            start: Arc::new(start),
+            scope: scope.clone(),
+            run: Arc::clone(&driver.shared),
+        };
+        // Making the future is the executor's code too.
+        let executor = &driver.settings.executor;
+        let begun = catch_unwind(AssertUnwindSafe(|| executor.begin(input, ctx)));
+        let work = InlineWork {
+            start: number,
+            clock: driver.clock.clone(),
+            work: match begun {
+                Ok(work) => Some(scope.wrap(work)),
+                Err(payload) => return Self::panicked_at_once(driver, number, panic_detail(payload)),
+            },
+        };
+        match placement {
+            Placement::Inline => Self::Inline(work),
+            Placement::Spawned => {
+                let teller = driver.teller.clone();
+                tokio::spawn(async move {
+                    let (ended, still_running) = work.await;
+                    let _ = teller.send(Told::Event(ended));
+                    if let Some(still_running) = still_running {
+                        end_of_rest(teller, number, still_running).await;
+                    }
+                });
+                Self::Spawned
+            }
+        }
+    }
+
+    fn panicked_at_once(driver: &Driver, start: u64, detail: Option<String>) -> Self {
+        let ended = driver.clock.running();
+        let _ = driver.teller.send(Told::Event(Event::WorkEnded { start, outcome: panicked(detail), ended }));
+        Self::Spawned
+    }
+}
+
+/// Tells when what an executor left running has ended.
+pub(super) fn await_rest(teller: Teller, start: u64, still_running: StillRunning) {
+    tokio::spawn(end_of_rest(teller, start, still_running));
+}
+
+async fn end_of_rest(teller: Teller, start: u64, still_running: StillRunning) {
+    // A panic ends it as well.
+    let _ = futures_util::FutureExt::catch_unwind(AssertUnwindSafe(still_running.ended())).await;
+    let _ = teller.send(Told::Event(Event::DetachedEnded { start }));
+}
+
+fn panicked(detail: Option<String>) -> WorkOutcome {
+    let message = match detail {
+        Some(detail) => format!("executor panicked: {detail}"),
+        None => "executor panicked".to_owned(),
+    };
+    WorkOutcome::Failed(StepError::new(StepErrorCode::ExecutorPanicked, message))
+}
+
+/// The work of one attempt as a future of its end, which it never panics over.
+pub(super) struct InlineWork {
+    start: u64,
+    clock: Clock,
+    work: Option<InScope<Executed>>,
+}
+
+impl Future for InlineWork {
+    type Output = (Event, Option<StillRunning>);
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let Some(work) = &mut this.work else { return Poll::Pending };
+        let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(work).poll(cx)));
+        let (outcome, still_running) = match polled {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(answer)) => settled(answer),
+            Err(payload) => (panicked(panic_detail(payload)), None),
+        };
+        let ended = this.clock.running();
+        // Its destructors are the executor's too.
+        convoke_observability::drop_isolated(this.work.take());
+        Poll::Ready((Event::WorkEnded { start: this.start, outcome, ended }, still_running))
+    }
+}

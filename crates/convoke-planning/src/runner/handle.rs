@@ -1,0 +1,140 @@
+//! A run that goes on by itself, and what can be said to it.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use convoke_core::Metadata;
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::{
+    PlanError, PlanProgress, PlanRun, PlanUpdates, PlanWork, RunOptions,
+    machine::{Event, RequestId},
+    runner::{
+        Settings,
+        driver::{Driver, Teller, Told},
+        shared::Hub,
+    },
+};
+
+/// A run that goes on by itself; a future of what it comes to.
+///
+/// Dropping the handle does not end the run. [`cancel`](Self::cancel) does.
+#[must_use = "the run goes on by itself, but what it comes to is only here"]
+pub struct PlanHandle {
+    stop: CancellationToken,
+    teller: Teller,
+    hub: Hub,
+    answer: oneshot::Receiver<Result<PlanRun, PlanError>>,
+}
+
+impl PlanHandle {
+    pub(super) fn start(settings: Arc<Settings>, work: PlanWork, options: RunOptions) -> Self {
+        let retry_failed = options.retry_failed;
+        let scope = options.into_scope();
+        let stop = scope.cancellation().clone();
+        let (teller, inbox) = mpsc::unbounded_channel();
+        let (answers, answer) = oneshot::channel();
+        let hub = Hub::default();
+        let handle = Self { stop, teller: teller.clone(), hub: hub.clone(), answer };
+        tokio::spawn(async move {
+            // Whoever asked may have gone.
+            let opened = match settings.open(work, retry_failed, (scope, hub), &teller).await {
+                Ok(opened) => opened,
+                Err(error) => {
+                    let _ = answers.send(Err(error));
+                    return;
+                }
+            };
+            let mut driver = Driver::new(settings, opened, (teller, inbox));
+            let run = driver.run().await;
+            let live = driver.left_behind();
+            let _ = answers.send(Ok(run));
+            driver.keep(live).await;
+        });
+        handle
+    }
+
+    /// Approves what a step waits for.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Refused`] where no such request is open, and [`PlanError::Ended`].
+    pub async fn approve(&self, request: RequestId, metadata: Metadata) -> Result<(), PlanError> {
+        self.call(Event::Approved { request, metadata }).await
+    }
+
+    /// Denies what a step waits for: it is blocked.
+    ///
+    /// # Errors
+    ///
+    /// As for [`approve`](Self::approve).
+    pub async fn deny(&self, request: RequestId, reason: impl Into<String>) -> Result<(), PlanError> {
+        self.call(Event::Denied { request, reason: reason.into() }).await
+    }
+
+    /// Answers the question of a start.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Refused`] where it has none open, and [`PlanError::Ended`].
+    pub async fn answer(&self, start: u64, answer: impl Into<Value>) -> Result<(), PlanError> {
+        self.call(Event::Answered { start, answer: answer.into() }).await
+    }
+
+    /// Asks the run to end: what ends within the grace of the policy counts, what was interrupted is pending again, and
+    /// what still runs after it is detached.
+    pub fn cancel(&self) {
+        self.stop.cancel();
+    }
+
+    /// Where the plan stands now. Waits while the planner makes it.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Ended`].
+    pub async fn status(&self) -> Result<PlanProgress, PlanError> {
+        let (answer, answered) = oneshot::channel();
+        self.teller.send(Told::Status(answer)).map_err(|_| PlanError::Ended)?;
+        answered.await.map_err(|_| PlanError::Ended)
+    }
+
+    /// What happens from now on, and what steps say of themselves.
+    pub fn updates(&self) -> PlanUpdates {
+        self.hub.follow()
+    }
+
+    async fn call(&self, event: Event) -> Result<(), PlanError> {
+        let (answer, answered) = oneshot::channel();
+        self.teller.send(Told::Call(event, answer)).map_err(|_| PlanError::Ended)?;
+        answered.await.map_err(|_| PlanError::Ended)?
+    }
+
+    /// Waits for the end, and ends the run where nobody does.
+    pub(super) async fn to_the_end(self) -> Result<PlanRun, PlanError> {
+        let waits: DropGuard = self.stop.clone().drop_guard();
+        let run = self.await;
+        waits.disarm();
+        run
+    }
+}
+
+impl Future for PlanHandle {
+    type Output = Result<PlanRun, PlanError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let answer = std::task::ready!(Pin::new(&mut self.answer).poll(cx));
+        Poll::Ready(answer.unwrap_or(Err(PlanError::Ended)))
+    }
+}
+
+impl fmt::Debug for PlanHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PlanHandle").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,328 @@
+//! What a run came to.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use convoke_core::{Artifact, Metadata, RunId, StepId, TaskOutput};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Diagram, Plan, StepIndex, StepStatus, Wait,
+    machine::{Finding, Machine, PendingKind, StepError, StopReason},
+};
+
+/// Where one step of a plan stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct StepReport {
+    /// Its status.
+    pub status: StepStatus,
+    /// How many of its attempts count.
+    pub attempts: u32,
+    /// What came out; of a completed step alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Arc<TaskOutput>>,
+    /// The error of its last attempt; gone once it is completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<StepError>,
+    /// The failed and blocked steps because of which it was skipped, in plan order.
+    #[serde(default, skip_serializing_if = "no_causes")]
+    pub skipped_because_of: Arc<[StepId]>,
+    /// What the reflector said of the output, where it did not just pass it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<Finding>,
+    /// What whoever approved it attached.
+    #[serde(default, skip_serializing_if = "Metadata::is_empty")]
+    pub approval: Metadata,
+    /// Whether its work was given up and may still run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub execution_detached: bool,
+    /// Whether it was interrupted and must not be repeated unasked, since nobody knows whether it took effect.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outcome_unknown: bool,
+    /// How long its last attempt took, in milliseconds of running time; `None` before one has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_millis: Option<u64>,
+}
+
+fn no_causes(causes: &Arc<[StepId]>) -> bool {
+    causes.is_empty()
+}
+
+/// What a step waits for a person to say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct PendingStep {
+    /// The step.
+    pub step: StepId,
+    /// What it waits for.
+    pub kind: PendingKind,
+}
+
+/// Why a run did not end as it should.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RunError {
+    /// The step; `None` where it is the journal's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepId>,
+    /// What happened.
+    pub message: String,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PlanRun {
+    /// The plan, at its last revision.
+    pub plan: Plan,
+    /// The run: the same over all resumes.
+    pub run: RunId,
+    /// Where each step stands, in plan order.
+    pub steps: Vec<StepReport>,
+    /// Why it ended.
+    pub stop: StopReason,
+    /// The open gates and questions, in plan order.
+    pub pending: Vec<PendingStep>,
+    /// How many starts there were in this run.
+    pub executed: u64,
+    /// How many steps are completed.
+    pub completed: usize,
+    /// How many steps failed.
+    pub failed: usize,
+    /// How many steps are blocked.
+    pub blocked: usize,
+    /// How many steps were skipped.
+    pub skipped: usize,
+    /// How many steps ran out of time.
+    pub timed_out: usize,
+    /// How many steps may still have work that runs.
+    pub detached: usize,
+    /// How long this run took, on tokio's clock.
+    pub elapsed: Duration,
+    /// How often an observer or a sink did not take an event.
+    pub observer_failures: u64,
+    /// The journal's error where the store failed, or else that of the first failed or blocked step in plan order.
+    pub error: Option<RunError>,
+}
+
+impl PlanRun {
+    pub(super) fn of(machine: &Machine, run: RunId) -> Self {
+        let plan = machine.plan().clone();
+        let mut causes = causes(machine);
+        let mut report = |step: StepIndex| {
+            let because = causes.remove(&step).unwrap_or_default();
+            StepReport::of(machine, step, because)
+        };
+        let steps: Vec<_> = plan.indices().map(&mut report).collect();
+        let count = |status| machine.count_of(status);
+        let error = machine.first_error().and_then(|(step, error)| {
+            let step = plan.step(step)?.id.clone();
+            Some(RunError { step: Some(step), message: error.message.clone() })
+        });
+        let timed_out = |step: &&StepReport| {
+            step.error.as_ref().is_some_and(|error| error.code == crate::machine::StepErrorCode::StepTimeout)
+        };
+        Self {
+            run,
+            stop: machine.stop().unwrap_or(StopReason::NoReadyStep),
+            pending: pending(machine),
+            executed: 0,
+            completed: count(StepStatus::Completed),
+            failed: count(StepStatus::Failed),
+            blocked: count(StepStatus::Blocked),
+            skipped: count(StepStatus::Skipped),
+            timed_out: steps.iter().filter(timed_out).count(),
+            detached: steps.iter().filter(|step| step.execution_detached).count(),
+            elapsed: Duration::ZERO,
+            observer_failures: 0,
+            error,
+            steps,
+            plan,
+        }
+    }
+
+    /// Where a step stands; `None` where the plan has no such step.
+    pub fn step(&self, step: impl AsRef<str>) -> Option<&StepReport> {
+        self.steps.get(self.plan.index_of(step)?.row())
+    }
+
+    /// The text of a completed step.
+    pub fn text(&self, step: impl AsRef<str>) -> Option<&str> {
+        Some(&self.step(step)?.output.as_deref()?.text)
+    }
+
+    /// The outputs of the completed steps that nobody waits for, in plan order: what the plan was for.
+    pub fn final_outputs(&self) -> impl Iterator<Item = (&StepId, &Arc<TaskOutput>)> {
+        self.plan.sinks().filter_map(|sink| {
+            let output = self.steps.get(sink.row())?.output.as_ref()?;
+            Some((&self.plan.step(sink)?.id, output))
+        })
+    }
+
+    /// The texts of the final outputs, a blank line between them.
+    pub fn final_text(&self) -> String {
+        let texts = self.final_outputs().map(|(_, output)| output.text.as_str());
+        texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// The artifacts of the completed steps by step and name, in plan order; no two collide.
+    pub fn artifacts(&self) -> impl Iterator<Item = (&StepId, &Artifact)> {
+        self.plan.steps().iter().zip(&self.steps).flat_map(|(step, report)| {
+            let artifacts = report.output.iter().flat_map(|output| &output.artifacts);
+            artifacts.map(|artifact| (&step.id, artifact))
+        })
+    }
+
+    /// A picture of the run: the plan's, with status, time taken and cause of each step.
+    pub fn diagram(&self) -> Diagram<'_> {
+        let report = |step: StepIndex| self.steps.get(step.row());
+        self.plan
+            .diagram()
+            .with_statuses(move |step| report(step).map_or(StepStatus::Pending, |step| step.status))
+            .with_notes(move |step| report(step).map(StepReport::note).unwrap_or_default())
+    }
+
+    /// The picture as a Mermaid flowchart.
+    pub fn to_mermaid(&self) -> String {
+        self.diagram().to_mermaid()
+    }
+
+    /// The picture in the DOT language of Graphviz.
+    pub fn to_dot(&self) -> String {
+        self.diagram().to_dot()
+    }
+}
+
+impl StepReport {
+    fn of(machine: &Machine, step: StepIndex, skipped_because_of: Arc<[StepId]>) -> Self {
+        Self {
+            status: machine.status(step),
+            attempts: machine.attempts(step),
+            output: machine.outputs().get(step).cloned(),
+            error: machine.error(step).map(|error| StepError::clone(&error)),
+            skipped_because_of,
+            finding: machine.finding(step).cloned(),
+            approval: machine.approval(step).cloned().unwrap_or_default(),
+            execution_detached: machine.is_detached(step),
+            outcome_unknown: machine.is_outcome_unknown(step),
+            took_millis: None,
+        }
+    }
+
+    /// What a picture says of it besides the status: how long it took, and why it came to nothing.
+    fn note(&self) -> String {
+        let took = self.took_millis.map(|took| format!("{took} ms"));
+        let code = self.error.as_ref().filter(|_| self.status != StepStatus::Pending);
+        let code = code.map(|error| error.code.to_string());
+        let causes: Vec<_> = self.skipped_because_of.iter().map(StepId::as_str).collect();
+        let causes = (!causes.is_empty()).then(|| format!("because of {}", causes.join(", ")));
+        [took, code, causes].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The causes of all skipped steps, each found once: steps with the same ones share them.
+fn causes(machine: &Machine) -> HashMap<StepIndex, Arc<[StepId]>> {
+    let plan = machine.plan();
+    let is_skipped = |step: StepIndex| machine.status(step) == StepStatus::Skipped;
+    let before = |step: StepIndex| plan.dependencies(step).filter(|edge| edge.wait == Wait::Completed);
+    let mut waits: HashMap<StepIndex, usize> = plan
+        .indices()
+        .filter(|step| is_skipped(*step))
+        .map(|step| (step, before(step).filter(|edge| is_skipped(edge.step)).count()))
+        .collect();
+    let mut found: HashMap<StepIndex, Arc<[StepIndex]>> = HashMap::new();
+    let mut next: VecDeque<_> =
+        waits.iter().filter(|(_, waits)| **waits == 0).map(|(step, _)| *step).collect();
+    while let Some(step) = next.pop_front() {
+        let own = before(step).map(|edge| edge.step);
+        let own =
+            own.filter(|step| matches!(machine.status(*step), StepStatus::Failed | StepStatus::Blocked));
+        let mut own: Vec<_> = own.collect();
+        let mut behind = before(step).filter_map(|edge| found.get(&edge.step)).cloned();
+        let first = behind.next();
+        let rest = behind.filter(|other| first.as_ref().is_none_or(|first| !Arc::ptr_eq(first, other)));
+        let rest: Vec<_> = rest.collect();
+        let causes = match first {
+            Some(first) if own.is_empty() && rest.is_empty() => first,
+            first => {
+                own.extend(first.iter().chain(&rest).flat_map(|causes| causes.iter().copied()));
+                own.sort_unstable();
+                own.dedup();
+                own.into()
+            }
+        };
+        found.insert(step, causes);
+        for edge in plan.dependents(step).filter(|edge| edge.wait == Wait::Completed) {
+            if let Some(waits) = waits.get_mut(&edge.step) {
+                *waits = waits.saturating_sub(1);
+                if *waits == 0 {
+                    next.push_back(edge.step);
+                }
+            }
+        }
+    }
+    let mut named: HashMap<*const StepIndex, Arc<[StepId]>> = HashMap::new();
+    let mut name = |causes: &Arc<[StepIndex]>| {
+        let ids = || causes.iter().filter_map(|step| Some(plan.step(*step)?.id.clone())).collect();
+        Arc::clone(named.entry(causes.as_ptr()).or_insert_with(ids))
+    };
+    found.iter().map(|(step, causes)| (*step, name(causes))).collect()
+}
+
+pub(super) fn pending(machine: &Machine) -> Vec<PendingStep> {
+    let plan = machine.plan();
+    let named = |pending: crate::machine::Pending| {
+        Some(PendingStep { step: plan.step(pending.step)?.id.clone(), kind: pending.kind })
+    };
+    machine.pending().filter_map(named).collect()
+}
+
+/// Where a plan stands, running or not.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PlanProgress {
+    /// The plan.
+    pub plan: Plan,
+    /// The run.
+    pub run: RunId,
+    /// How many steps stand so; a status that no step has is left out.
+    pub counts: HashMap<StepStatus, usize>,
+    /// Where each step stands, in plan order.
+    pub steps: Vec<StepStatus>,
+    /// The open gates and questions, in plan order.
+    pub pending: Vec<PendingStep>,
+    /// How often steps started, over all resumes.
+    pub starts: u64,
+    /// Why the last run ended; `None` while one is going on, and where its process ended before it did.
+    pub stop: Option<StopReason>,
+}
+
+impl PlanProgress {
+    pub(super) fn of(machine: &Machine, run: RunId, stop: Option<StopReason>) -> Self {
+        let plan = machine.plan().clone();
+        let steps: Vec<_> = plan.indices().map(|step| machine.status(step)).collect();
+        let counts = StepStatus::ALL.iter().map(|status| (*status, machine.count_of(*status)));
+        Self {
+            run,
+            counts: counts.filter(|(_, count)| *count > 0).collect(),
+            steps,
+            pending: pending(machine),
+            starts: machine.starts(),
+            stop,
+            plan,
+        }
+    }
+
+    /// Where a step stands; `None` where the plan has no such step.
+    pub fn status(&self, step: impl AsRef<str>) -> Option<StepStatus> {
+        self.steps.get(self.plan.index_of(step)?.row()).copied()
+    }
+}

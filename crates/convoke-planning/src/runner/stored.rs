@@ -1,0 +1,174 @@
+//! What can be done to a plan that the journal has, running or not, here or in another process.
+
+use convoke_core::{Journal as _, Metadata, PlanId, ReadFrom, Signal, SignalId, StepId};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::{
+    PlanError, PlanProgress, PlanRunner,
+    machine::{Command, Event, Machine, PendingKind, Refusal, RequestId},
+    runner::{
+        Settings,
+        clock::Clock,
+        live,
+        log::{self, Stored},
+        signal::PlanSignal,
+        writer::{Told, Writer},
+    },
+};
+
+/// A stored plan as it was read, by whom it may be run or not.
+struct Read {
+    machine: Machine,
+    stored: Stored,
+}
+
+impl Settings {
+    async fn read(&self, plan: &PlanId, from: ReadFrom) -> Result<Read, PlanError> {
+        let contents = self.journal()?.read(&log::log_of(plan), from).await;
+        let contents = contents.map_err(|error| PlanError::of_journal(plan, error))?;
+        let mut stored = Stored::read(plan, &contents)?;
+        let machine = stored.replay(plan, self.policy.clone(), self.asking())?;
+        Ok(Read { machine, stored })
+    }
+
+    async fn signal(&self, plan: &PlanId, signal: PlanSignal) -> Result<(), PlanError> {
+        let of_journal = |error| PlanError::of_journal(plan, error);
+        let log = log::log_of(plan);
+        let id = SignalId::new(Uuid::now_v7().to_string());
+        let id = id.unwrap_or_else(|_| unreachable!("a UUID is an id"));
+        let body = signal.to_record().map_err(|error| of_journal(log::unwritable(plan, error)))?;
+        self.journal()?.signal(&log, Signal::new(id, body)).await.map_err(of_journal)
+    }
+}
+
+impl PlanRunner {
+    /// Where a stored plan stands, from the journal alone: also while another process runs it. Takes time with all that is
+    /// kept of it.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::NotFound`], [`PlanError::Unreadable`], those of the journal.
+    pub async fn status(&self, plan: &PlanId) -> Result<PlanProgress, PlanError> {
+        let Read { machine, stored } = self.0.read(plan, ReadFrom::Latest).await?;
+        Ok(PlanProgress::of(&machine, stored.head.run, stored.stop))
+    }
+
+    /// Approves what a step of a stored plan waits for. Whoever runs the plan hears of it, or will when it is resumed.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Refused`] where no such request is open, those of [`status`](Self::status).
+    pub async fn approve(
+        &self,
+        plan: &PlanId,
+        request: RequestId,
+        metadata: Metadata,
+    ) -> Result<(), PlanError> {
+        self.check_gate(plan, request).await?;
+        self.0.signal(plan, PlanSignal::Approve { request, metadata }).await
+    }
+
+    /// Denies what a step of a stored plan waits for.
+    ///
+    /// # Errors
+    ///
+    /// As for [`approve`](Self::approve).
+    pub async fn deny(
+        &self,
+        plan: &PlanId,
+        request: RequestId,
+        reason: impl Into<String>,
+    ) -> Result<(), PlanError> {
+        self.check_gate(plan, request).await?;
+        self.0.signal(plan, PlanSignal::Deny { request, reason: reason.into() }).await
+    }
+
+    async fn check_gate(&self, plan: &PlanId, request: RequestId) -> Result<(), PlanError> {
+        let Read { machine, .. } = self.0.read(plan, ReadFrom::Latest).await?;
+        let is_open = |pending: crate::machine::Pending| {
+            pending.kind == PendingKind::Approval { request } && machine.request_of(pending.step) == request
+        };
+        if machine.pending().any(is_open) { Ok(()) } else { Err(Refusal::StaleApproval { request }.into()) }
+    }
+
+    /// Answers the question of a step of a stored plan.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Refused`] where that start has none open, those of [`status`](Self::status).
+    pub async fn answer(&self, plan: &PlanId, start: u64, answer: impl Into<Value>) -> Result<(), PlanError> {
+        let Read { machine, .. } = self.0.read(plan, ReadFrom::Latest).await?;
+        let asks = |pending: crate::machine::Pending| matches!(pending.kind, PendingKind::Question { start: asking, .. } if asking == start);
+        if !machine.pending().any(asks) {
+            return Err(Refusal::StaleAnswer { start }.into());
+        }
+        self.0.signal(plan, PlanSignal::Answer { start, answer: answer.into() }).await
+    }
+
+    /// Asks whoever runs a stored plan to end the run; a later run is not meant.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::NotRunning`] where the journal says that the last run has ended, those of [`status`](Self::status).
+    pub async fn cancel(&self, plan: &PlanId) -> Result<(), PlanError> {
+        let Read { stored, .. } = self.0.read(plan, ReadFrom::Latest).await?;
+        if stored.stop.is_some() || stored.since == 0 {
+            return Err(PlanError::NotRunning { plan: plan.clone() });
+        }
+        self.0.signal(plan, PlanSignal::Cancel { since: stored.since }).await
+    }
+
+    /// Lets a failed, blocked or detached step of a stored plan start anew, and with it what was skipped because of it. Its
+    /// attempts begin again, under a new key.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Refused`] where the step is completed or pending, or its work still runs; [`PlanError::Claimed`] where
+    /// the plan is being run.
+    pub async fn reset_step(&self, plan: &PlanId, step: &StepId) -> Result<(), PlanError> {
+        let unknown = || PlanError::UnknownStep { plan: plan.clone(), step: step.clone() };
+        let (mut machine, head, mut writer) = self.0.load(plan).await?;
+        let index = machine.plan().index_of(step).ok_or_else(unknown)?;
+        let now = Clock::new(self.0.wall.clone()).moment();
+        let mut commands = Vec::new();
+        let start = machine.last_start(index);
+        // What an earlier process left behind has ended with it.
+        if machine.is_detached(index) && live::ended(&head.run, start).is_none() {
+            machine.handle(now, Event::DetachedEnded { start }, &mut commands)?;
+        }
+        machine.handle(now, Event::ResetStep { step: index }, &mut commands)?;
+        write(plan, &mut writer, commands).await?;
+        writer.release().await.map_err(|error| PlanError::of_journal(plan, error))
+    }
+
+    /// Removes a stored plan.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::NotFound`], [`PlanError::Claimed`] where it is being run.
+    pub async fn delete(&self, plan: &PlanId) -> Result<(), PlanError> {
+        let (journal, log) = (self.0.journal()?, log::log_of(plan));
+        let claim = self.0.claim(plan, &log).await?;
+        journal.delete(&log, claim.token).await.map_err(|error| PlanError::of_journal(plan, error))
+    }
+}
+
+/// Makes the records of commands durable.
+async fn write(plan: &PlanId, writer: &mut Writer, commands: Vec<Command>) -> Result<(), PlanError> {
+    let of_journal = |error| PlanError::of_journal(plan, error);
+    for command in commands {
+        if let Command::Persist(entry) = command {
+            let json = entry.to_json().map_err(|error| of_journal(log::unwritable(plan, error)))?;
+            writer.push(json.into());
+        }
+    }
+    writer.flush();
+    loop {
+        match std::future::poll_fn(|cx| writer.poll(cx)).await {
+            Told::Durable(_) => return Ok(()),
+            Told::Failed(error) => return Err(of_journal(error)),
+            Told::Signals(_) => {}
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Gates, questions, hooks and providers.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use convoke_core::{Metadata, PlanId};
+use convoke_journal::MemoryJournal;
+use convoke_planning::{
+    ApprovalDecision, BoxError, PendingStep, PlanError, PlanEventKind, PlanPolicy, PlanPolicyBuilder,
+    PlanUpdate, RunOptions, StepRequest, StepStatus,
+    machine::{HookDecision, PendingKind, Refusal, RequestId, StepErrorCode, StopReason},
+};
+use serde_json::json;
+
+use super::support::{Act, Script, ms, policy, runner, with};
+use crate::fixtures::{plan, step};
+
+fn request(pending: &[PendingStep]) -> RequestId {
+    match pending {
+        [PendingStep { kind: PendingKind::Approval { request }, .. }] => *request,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn id() -> PlanId {
+    PlanId::new("plan").unwrap()
+}
+
+fn note(text: &str) -> Metadata {
+    [("by".to_owned(), json!(text))].into_iter().collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_stays_open_where_nobody_is_asked() {
+    let script = Script::new();
+    let run = runner(&script, PlanPolicy::default()).run_plan(plan([step("a").gated()])).await.unwrap();
+    assert_eq!((run.stop, run.step("a").unwrap().attempts), (StopReason::ApprovalRequired, 0));
+    request(&run.pending);
+    assert_eq!(script.starts("a"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_from_elsewhere_lets_a_stored_plan_go_on() {
+    let (script, journal) = (Script::new(), MemoryJournal::new());
+    let here = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    let run = here.run_plan(plan([step("a").gated()])).await.unwrap();
+    let open = request(&run.pending);
+
+    // Another process has a runner of its own.
+    let elsewhere = with(&Script::new(), PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    assert_eq!(request(&elsewhere.status(&id()).await.unwrap().pending), open);
+    elsewhere.approve(&id(), open, note("Ann")).await.unwrap();
+
+    let run = here.resume(&id()).await.unwrap();
+    assert_eq!(run.stop, StopReason::Completed);
+    assert_eq!(run.step("a").unwrap().approval, note("Ann"));
+    let stale = elsewhere.approve(&id(), open, Metadata::new()).await.unwrap_err();
+    assert!(matches!(stale, PlanError::Refused(Refusal::StaleApproval { .. })), "{stale:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_running_plan_hears_an_approval_from_elsewhere() {
+    let (script, journal) = (Script::new().with("b", [Act::Slow(ms(100))]), MemoryJournal::new());
+    let runner = with(&script, policy(|policy| policy.max_parallel_steps(2)), |builder| {
+        builder.journal(journal.clone())
+    });
+    let handle = runner.start(plan([step("a").gated(), step("b")]), RunOptions::new());
+    tokio::time::sleep(ms(10)).await;
+    let open = request(&runner.status(&id()).await.unwrap().pending);
+    runner.approve(&id(), open, Metadata::new()).await.unwrap();
+    let run = handle.await.unwrap();
+    assert_eq!((run.stop, run.elapsed), (StopReason::Completed, ms(100)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_approves_denies_and_refuses() {
+    let script = Script::new().with("b", [Act::Slow(ms(100))]);
+    let runner = runner(&script, policy(|policy| policy.max_parallel_steps(2).continue_after_failure()));
+    let handle = runner.start(plan([step("a").gated(), step("b"), step("c").gated()]), RunOptions::new());
+    tokio::time::sleep(ms(10)).await;
+    let pending = handle.status().await.unwrap().pending;
+    let requests: Vec<_> = pending.chunks(1).map(request).collect();
+    handle.approve(requests[0], Metadata::new()).await.unwrap();
+    let again = handle.approve(requests[0], Metadata::new()).await.unwrap_err();
+    assert!(matches!(again, PlanError::Refused(Refusal::StaleApproval { .. })), "{again:?}");
+    handle.deny(requests[1], "not today").await.unwrap();
+
+    let run = handle.await.unwrap();
+    assert_eq!(run.text("a"), Some("did a"));
+    let denied = run.step("c").unwrap().error.clone().unwrap();
+    assert_eq!((denied.code, denied.message.as_str()), (StepErrorCode::Denied, "not today"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_denies_and_the_others_go_on() {
+    let script = Script::new();
+    let hook = |request: StepRequest| async move {
+        let denied = request.step().unwrap().id.as_str() == "a";
+        Ok::<_, BoxError>(if denied {
+            HookDecision::Deny { reason: "no".to_owned() }
+        } else {
+            HookDecision::Allow
+        })
+    };
+    let runner =
+        with(&script, policy(PlanPolicyBuilder::continue_after_failure), |builder| builder.hook(hook));
+    let run = runner.run_plan(plan([step("a"), step("b")])).await.unwrap();
+    assert_eq!(run.step("a").unwrap().status, StepStatus::Blocked);
+    assert_eq!((run.text("b"), script.starts("a")), (Some("did b"), 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_always_asks_and_a_provider_that_always_grants_come_to_an_end() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let script = Script::new().with("a", [Act::Fails, Act::Done]);
+    let runner = with(&script, policy(|policy| policy.max_attempts(2)), |builder| {
+        builder.hook(|_: StepRequest| async { Ok::<_, BoxError>(HookDecision::RequireApproval) }).approvals(
+            move |_: StepRequest| {
+                count.fetch_add(1, Ordering::Relaxed);
+                async { Ok::<_, BoxError>(ApprovalDecision::Approve(Metadata::new())) }
+            },
+        )
+    });
+    let run = runner.run_plan(plan([step("a")])).await.unwrap();
+    assert_eq!(
+        (run.stop, asked.load(Ordering::Relaxed)),
+        (StopReason::Completed, 2),
+        "each attempt is asked about"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_fails_denies_and_a_provider_that_fails_leaves_the_gate_open() {
+    let hook = |_: StepRequest| async { Err::<HookDecision, BoxError>("hook is down".into()) };
+    let runner = with(&Script::new(), PlanPolicy::default(), |builder| builder.hook(hook));
+    let run = runner.run_plan(plan([step("a")])).await.unwrap();
+    let error = run.step("a").unwrap().error.clone().unwrap();
+    assert_eq!(error.message, "policy hook gave no decision: hook is down");
+
+    let provider = |_: StepRequest| async {
+        assert!(std::hint::black_box(false), "it panics");
+        Ok::<_, BoxError>(ApprovalDecision::Later)
+    };
+    let runner = with(&Script::new(), PlanPolicy::default(), |builder| builder.approvals(provider));
+    let run = runner.run_plan(plan([step("a").gated()])).await.unwrap();
+    assert_eq!((run.stop, run.pending.len()), (StopReason::ApprovalRequired, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_is_surfaced_beside_a_failure() {
+    let script = Script::new().with("a", [Act::Fails]);
+    let run =
+        runner(&script, PlanPolicy::default()).run_plan(plan([step("a"), step("b").gated()])).await.unwrap();
+    assert_eq!((run.stop, run.pending.len()), (StopReason::Failed, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_continues_the_attempt_that_asked() {
+    let (script, journal) = (Script::new().with("a", [Act::Asks]), MemoryJournal::new());
+    let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    let run = runner.run_plan(plan([step("a")])).await.unwrap();
+    assert_eq!(run.stop, StopReason::ApprovalRequired);
+    let PendingKind::Question { start, question } = run.pending[0].kind.clone() else { panic!("{run:?}") };
+    assert_eq!(question.prompt, "which one?");
+
+    runner.answer(&id(), start, "the red one").await.unwrap();
+    let run = runner.resume(&id()).await.unwrap();
+    assert_eq!(run.text("a"), Some("heard \"the red one\""));
+    assert_eq!(run.step("a").unwrap().attempts, 1);
+    let attempts: Vec<_> = script.seen().into_iter().map(|seen| (seen.attempt, seen.key)).collect();
+    assert_eq!(attempts[0], attempts[1]);
+    let stale = runner.answer(&id(), start, "again").await.unwrap_err();
+    assert!(matches!(stale, PlanError::Refused(Refusal::StaleAnswer { .. })), "{stale:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_does_not_cover_what_has_changed_since() {
+    let (script, journal) = (Script::new().with("a", [Act::Fails]), MemoryJournal::new());
+    let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    let run = runner.run_plan(plan([step("a").gated()])).await.unwrap();
+    let first = request(&run.pending);
+    runner.approve(&id(), first, Metadata::new()).await.unwrap();
+    assert_eq!(runner.resume(&id()).await.unwrap().stop, StopReason::Failed);
+    runner.reset_step(&id(), &"a".try_into().unwrap()).await.unwrap();
+    let run = runner.resume(&id()).await.unwrap();
+    let second = request(&run.pending);
+    assert_ne!(first, second);
+    let stale = runner.approve(&id(), first, Metadata::new()).await.unwrap_err();
+    assert!(matches!(stale, PlanError::Refused(Refusal::StaleApproval { .. })), "{stale:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_follows_a_run_hears_of_gates() {
+    let runner = runner(&Script::new(), PlanPolicy::default());
+    let handle = runner.start(plan([step("a").gated(), step("b")]), RunOptions::new());
+    let mut updates = handle.updates();
+    handle.await.unwrap();
+    let mut kinds = Vec::new();
+    while let Some(PlanUpdate::Event(event)) = updates.next().await {
+        kinds.push(event.kind);
+    }
+    assert!(kinds.contains(&PlanEventKind::ApprovalRequired), "{kinds:?}");
+    assert_eq!(kinds.last(), Some(&PlanEventKind::Finished));
+}

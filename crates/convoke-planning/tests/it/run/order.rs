@@ -1,0 +1,212 @@
+//! What runs when.
+
+use convoke_core::TaskOutput;
+use convoke_planning::{
+    CompositeStepExecutor, FunctionPlanner, FunctionStepExecutor, PlanDraft, PlanError, PlanPolicy,
+    PlanRunner, PrioritySignals, StepDraft, StepStatus,
+    machine::{Capabilities, StopReason},
+};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::support::{Act, Script, ms, policy, runner, with};
+use crate::fixtures::{draft, plan, step};
+
+#[tokio::test(start_paused = true)]
+async fn a_step_runs_after_those_it_waits_for_and_the_last_one_is_the_output() {
+    let script = Script::new();
+    let steps = [step("second").input_from("first"), step("first")];
+    let run = runner(&script, PlanPolicy::default()).run_plan(plan(steps)).await.unwrap();
+
+    assert_eq!(run.stop, StopReason::Completed);
+    assert_eq!(script.order(), ["first", "second"]);
+    assert_eq!(run.final_text(), "did second");
+    assert_eq!((run.executed, run.completed, run.failed), (2, 2, 0));
+    assert_eq!(script.seen()[1].input.data, Some(json!({"steps": {"first": "did first"}})));
+    assert_eq!(script.seen()[1].key, "plan/second/0");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_of_a_plan_with_errors_runs() {
+    let script = Script::new();
+    let planner = FunctionPlanner::new(|_| async {
+        Ok(draft([step("a").after("b"), step("b").after("a"), step("b")]))
+    });
+    let runner = with(&script, PlanPolicy::default(), |builder| builder.planner(planner));
+    let error = runner.run("goal").await.unwrap_err();
+
+    let PlanError::Invalid(invalid) = error else { panic!("{error:?}") };
+    assert!(invalid.issues().len() >= 2, "{invalid}");
+    assert_eq!(script.order(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_planner_makes_the_plan() {
+    let script = Script::new();
+    let planner = FunctionPlanner::new(|request| async move {
+        Ok(PlanDraft::new(request.goal).with_step(StepDraft::new("a").titled(request.context)))
+    });
+    let runner = with(&script, PlanPolicy::default(), |builder| builder.planner(planner));
+    let request = convoke_planning::PlanningRequest::new("goal").with_context("context");
+    let run = runner.run(request).await.unwrap();
+
+    assert_eq!(run.plan.goal(), "goal");
+    assert_eq!(run.plan.steps()[0].title, "context");
+    assert_eq!(run.stop, StopReason::Completed);
+}
+
+#[tokio::test]
+async fn a_goal_needs_a_planner() {
+    let error = runner(&Script::new(), PlanPolicy::default()).run("goal").await.unwrap_err();
+    assert!(matches!(error, PlanError::NoPlanner), "{error:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn siblings_do_not_wait_for_each_other() {
+    let script = Script::new()
+        .with("long", [Act::Slow(ms(300))])
+        .with("b", [Act::Slow(ms(100))])
+        .with("c", [Act::Slow(ms(100))])
+        .with("d", [Act::Slow(ms(100))]);
+    let steps = [step("long"), step("b"), step("c").after("b"), step("d").after("c")];
+    let begun = Instant::now();
+    let run =
+        runner(&script, policy(|policy| policy.max_parallel_steps(2))).run_plan(plan(steps)).await.unwrap();
+
+    assert_eq!(run.stop, StopReason::Completed);
+    assert_eq!(begun.elapsed(), ms(300));
+    assert_eq!(run.elapsed, ms(300));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_serial_executor_holds_up_nobody_but_itself() {
+    let serial = || Capabilities::new().serial("db");
+    let mut script = Script::new();
+    for id in ["p1", "p2", "p3", "s1", "s2"] {
+        script = script.with(id, [Act::Slow(ms(50))]);
+    }
+    let script = script.able("s1", serial()).able("s2", serial());
+    let steps = [step("s1"), step("s2"), step("p1"), step("p2"), step("p3")];
+    let begun = Instant::now();
+    let run =
+        runner(&script, policy(|policy| policy.max_parallel_steps(4))).run_plan(plan(steps)).await.unwrap();
+
+    assert_eq!(run.stop, StopReason::Completed);
+    assert_eq!(begun.elapsed(), ms(100));
+    assert_eq!((script.most_at_once("p"), script.most_at_once("s")), (3, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_run_at_once_than_the_policy_says() {
+    let mut script = Script::new();
+    let ids: Vec<_> = (0..20).map(|n| format!("x{n}")).collect();
+    for id in &ids {
+        script = script.with(id, [Act::Slow(ms(10))]);
+    }
+    let run = runner(&script, policy(|policy| policy.max_parallel_steps(3)))
+        .run_plan(plan(ids.iter().map(step)))
+        .await
+        .unwrap();
+
+    assert_eq!((run.completed, script.most_at_once("x")), (20, 3));
+    assert_eq!(run.elapsed, ms(70));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_order_in_which_steps_end_changes_no_result() {
+    let outputs = |script: Script| async move {
+        let ids: Vec<_> = (0..20).map(|n| format!("s{n}")).collect();
+        let steps = ids.iter().map(step).chain([ids.iter().fold(step("all"), StepDraft::input_from)]);
+        let run = runner(&script, policy(|policy| policy.max_parallel_steps(20)));
+        let run = run.run_plan(plan(steps)).await.unwrap();
+        (run.final_text(), script.seen().last().unwrap().input.clone(), run.steps)
+    };
+    let one_way = (0..20).fold(Script::new(), |script, n| script.with(&format!("s{n}"), [Act::Slow(ms(n))]));
+    let other_way =
+        (0..20).fold(Script::new(), |script, n| script.with(&format!("s{n}"), [Act::Slow(ms(40 - n))]));
+    let (one, other) = (outputs(one_way).await, outputs(other_way).await);
+    assert_eq!((&one.0, &one.1), (&other.0, &other.1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_of_starts_goes_to_what_matters() {
+    let signals = |priority| PrioritySignals::new().with_priority(priority);
+    let script = Script::new();
+    let steps = [step("a").with_signals(signals(1.0)), step("b").with_signals(signals(2.0))];
+    let run = runner(&script, policy(|policy| policy.steps_per_run(1))).run_plan(plan(steps)).await.unwrap();
+
+    assert_eq!((run.stop, script.order()), (StopReason::StepBudget, vec!["b".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scorer_decides_what_is_first() {
+    let script = Script::new();
+    let runner = with(&script, PlanPolicy::default(), |builder| {
+        builder.scorer(
+            |_: &convoke_planning::Plan, step: &convoke_planning::PlanStep| {
+                if step.id.as_str() == "b" { 1.0 } else { 0.0 }
+            },
+        )
+    });
+    runner.run_plan(plan([step("a"), step("b")])).await.unwrap();
+    assert_eq!(script.order(), ["b", "a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_nobody_takes_is_blocked() {
+    let executor = CompositeStepExecutor::builder()
+        .otherwise(FunctionStepExecutor::new(|input, _| async move { Ok(input.text) }))
+        .build()
+        .unwrap();
+    let runner = PlanRunner::builder().executor(executor).build().unwrap();
+    let run = runner.run_plan(plan([step("a").by_agent("writer"), step("b").with_input("x")])).await.unwrap();
+
+    assert_eq!(run.stop, StopReason::Blocked);
+    assert_eq!(run.step("a").unwrap().status, StepStatus::Blocked);
+    assert!(run.error.unwrap().message.contains("`a`"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_sees_what_had_come_of_others_when_it_was_dispatched() {
+    let artifact = convoke_core::Artifact::text("notes", "seen").unwrap();
+    let executor = FunctionStepExecutor::new(move |_, ctx| {
+        let artifact = artifact.clone();
+        async move {
+            Ok(match ctx.step().id.as_str() {
+                "a" => TaskOutput::text("a").with_artifact(artifact),
+                "late" => {
+                    // Meanwhile another one ends.
+                    tokio::time::sleep(ms(10)).await;
+                    let seen = ctx.output("quick").is_some();
+                    TaskOutput::text(format!("{seen} {}", ctx.artifact("a", "notes").unwrap().text))
+                }
+                other => TaskOutput::text(other),
+            })
+        }
+    });
+    let runner =
+        PlanRunner::builder().executor(executor).policy(policy(|policy| policy.max_parallel_steps(2)));
+    let steps = [step("a"), step("late").after("a"), step("quick").after("a")];
+    let run = runner.build().unwrap().run_plan(plan(steps)).await.unwrap();
+    assert_eq!(run.text("late"), Some("false seen"));
+    assert_eq!(
+        run.artifacts().map(|(step, artifact)| (step.as_str(), artifact.id.as_str())).collect::<Vec<_>>(),
+        [("a", "notes")]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn inline_steps_run_like_spawned_ones() {
+    let inline = || Capabilities::new().inline();
+    let script = Script::new()
+        .able("a", inline())
+        .able("b", inline())
+        .able("c", inline())
+        .with("a", [Act::Slow(ms(5))])
+        .with("b", [Act::Panics]);
+    let steps = [step("a"), step("b"), step("c").after("a")];
+    let run = runner(&script, policy(|policy| policy.max_parallel_steps(2).continue_after_failure()));
+    let run = run.run_plan(plan(steps)).await.unwrap();
+    assert_eq!(run.text("c"), Some("did c"));
+    assert_eq!(run.step("b").unwrap().error.as_ref().unwrap().message, "executor panicked: b panics");
+}
