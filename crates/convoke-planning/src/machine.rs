@@ -7,7 +7,8 @@
 //!
 //! # How to drive it
 //!
-//! 1. [`Machine::new`] with what the executors say of each step, or [`Machine::replay`] where the plan has records.
+//! 1. [`Machine::new`] with what the executors say of each step, or [`Machine::replay`] where the plan has records, or
+//!    [`Machine::restore`] where a [`Snapshot`] stands for the first of them.
 //! 2. [`Event::Begin`], or [`Event::Resume`]. Answers of people ([`Event::Approved`], [`Event::Denied`],
 //!    [`Event::Answered`]) and [`Event::ResetStep`] are taken before that too: they only give records.
 //! 3. Carry out commands until [`Command::Finish`], which comes once, last, and surely: each command that asks for an
@@ -106,6 +107,7 @@ mod resume;
 mod revision;
 mod serial;
 mod settle;
+mod snapshot;
 mod stop;
 mod timers;
 mod turn;
@@ -121,6 +123,7 @@ pub use input::StepInput;
 pub use outputs::Outputs;
 pub(crate) use record::plan_codec;
 pub use record::{Entry, RECORD_VERSION, Record, RecordError};
+pub use snapshot::Snapshot;
 pub use stop::StopReason;
 pub use view::{Pending, PendingKind};
 
@@ -222,7 +225,30 @@ impl Machine {
         entries: impl IntoIterator<Item = Entry>,
         executor: impl FnMut(&Plan, StepIndex) -> Option<Capabilities>,
     ) -> Result<Self, ReplayError> {
-        let mut ledger = Ledger::new(plan);
+        Self::grown(Ledger::new(plan), policy, entries, executor)
+    }
+
+    /// A machine for a plan of which the past is a snapshot and the records that follow it, in order. It is the machine that
+    /// all records would make.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplayError`] where the snapshot says what no run can have left, or the records do not follow it.
+    pub fn restore(
+        snapshot: &Snapshot,
+        policy: PlanPolicy,
+        entries: impl IntoIterator<Item = Entry>,
+        executor: impl FnMut(&Plan, StepIndex) -> Option<Capabilities>,
+    ) -> Result<Self, ReplayError> {
+        Self::grown(Ledger::restored(snapshot)?, policy, entries, executor)
+    }
+
+    fn grown(
+        mut ledger: Ledger,
+        policy: PlanPolicy,
+        entries: impl IntoIterator<Item = Entry>,
+        executor: impl FnMut(&Plan, StepIndex) -> Option<Capabilities>,
+    ) -> Result<Self, ReplayError> {
         for entry in entries {
             ledger.append(&entry)?;
         }

@@ -48,6 +48,22 @@ impl Plan {
         Self { content: Arc::new(content) }
     }
 
+    /// The same under another id, as a plan of its own that was never revised.
+    pub(crate) fn renamed(&self, id: PlanId) -> Self {
+        let Content { id: _, goal, revision: _, steps, artifacts, metadata, positions, graph } =
+            &*self.content;
+        Self::new(Content {
+            id,
+            goal: goal.clone(),
+            revision: 0,
+            steps: steps.clone(),
+            artifacts: artifacts.clone(),
+            metadata: metadata.clone(),
+            positions: positions.clone(),
+            graph: graph.clone(),
+        })
+    }
+
     /// The plan's id, the same in all its revisions.
     pub fn id(&self) -> &PlanId {
         &self.content.id

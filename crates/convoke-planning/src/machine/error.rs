@@ -120,7 +120,7 @@ pub enum Refusal {
     },
 }
 
-/// Why records are not those of this plan.
+/// Why records, or a snapshot, are not those of a run of this plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
@@ -148,6 +148,16 @@ pub enum ReplayError {
         /// Its number.
         sequence: u64,
         /// Why not.
+        reason: String,
+    },
+    /// A snapshot says what no run can have left.
+    #[error(
+        "snapshot at record {sequence} is not that of a run: {reason}; use an earlier one, or all records"
+    )]
+    Unsound {
+        /// The number of its last record.
+        sequence: u64,
+        /// What is wrong with it.
         reason: String,
     },
 }

@@ -1,27 +1,24 @@
 //! What the records say: the durable part of a run, and the one place where a record changes it.
 
 mod apply;
+mod notes;
+mod restore;
 mod revise;
 mod row;
+mod starts;
 
+pub(super) use notes::Notes;
 pub(super) use revise::moved;
-pub(super) use row::{Mark, Row};
+pub(super) use row::{Mark, Row, is_unset};
 
-use std::{collections::BTreeMap, sync::Arc};
-
-use convoke_core::Metadata;
-use serde_json::Value;
+use std::collections::BTreeMap;
 
 use crate::{
     Plan, Readiness, StepIndex, StepStatus,
-    machine::{
-        error::ReplayError,
-        event::{Finding, Question},
-        gate::RequestId,
-        outputs::Outputs,
-        record::Entry,
-    },
+    machine::{error::ReplayError, outputs::Outputs, record::Entry},
 };
+
+use starts::Starts;
 
 /// The durable part of a run. A running machine changes it by records alone, so that replaying them gives the same.
 #[derive(Debug)]
@@ -35,36 +32,12 @@ pub(super) struct Ledger {
     by_status: [usize; StepStatus::ALL.len()],
     sequence: u64,
     elapsed_millis: u64,
-    /// The step of each start, by its number less one: four bytes for each.
-    starts: Vec<StepIndex>,
+    starts: Starts,
     begun: bool,
     /// How often a planner was asked.
     replans: u64,
     /// The step about which a planner is being asked.
     revising: Option<StepIndex>,
-}
-
-/// What few steps have.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Notes {
-    /// The output that a reviewer is to look at.
-    pub(super) worked: Option<Arc<convoke_core::TaskOutput>>,
-    /// The gate that is open.
-    pub(super) gate: Option<RequestId>,
-    /// Whether the hook was asked before the gate opened.
-    pub(super) hook_asked: bool,
-    /// The request that was approved, which holds for its attempt.
-    pub(super) approved: Option<RequestId>,
-    /// What whoever approved attached.
-    pub(super) approval: Metadata,
-    /// What the step asked.
-    pub(super) question: Option<Question>,
-    /// What it was answered.
-    pub(super) answer: Option<Value>,
-    /// What the reviewer said of the output that stands, where it is not that of the executor.
-    pub(super) finding: Option<Finding>,
-    /// What the reviewer noted.
-    pub(super) review: Option<Arc<str>>,
 }
 
 impl Ledger {
@@ -82,7 +55,7 @@ impl Ledger {
             by_status,
             sequence: 0,
             elapsed_millis: 0,
-            starts: Vec::new(),
+            starts: Starts::default(),
             begun: false,
             replans: 0,
             revising: None,
@@ -138,13 +111,12 @@ impl Ledger {
 
     /// How often steps started, every start counted.
     pub(super) fn starts(&self) -> u64 {
-        u64::try_from(self.starts.len()).unwrap_or(u64::MAX)
+        self.starts.count()
     }
 
     /// The step whose last start this is.
     pub(super) fn step_of(&self, start: u64) -> Option<StepIndex> {
-        let place = usize::try_from(start.checked_sub(1)?).ok()?;
-        self.starts.get(place).copied().filter(|step| self.row(*step).start == start)
+        self.starts.step_of(start).filter(|step| self.row(*step).start == start)
     }
 
     pub(super) fn replans(&self) -> u64 {
@@ -186,8 +158,9 @@ impl Ledger {
                 self.status(step) == other.status(step)
                     && self.is_ready(step) == other.is_ready(step)
                     && self.is_barred(step) == other.is_barred(step)
+                    && self.step_of(self.row(step).start) == other.step_of(other.row(step).start)
             })
-            && (self.by_status, self.sequence, self.elapsed_millis, &self.starts, self.begun)
-                == (other.by_status, other.sequence, other.elapsed_millis, &other.starts, other.begun)
+            && (self.by_status, self.sequence, self.elapsed_millis, self.starts(), self.begun)
+                == (other.by_status, other.sequence, other.elapsed_millis, other.starts(), other.begun)
     }
 }

@@ -16,11 +16,14 @@ use crate::{
     },
 };
 
-mod plan;
+mod error;
+pub(super) mod plan;
+
+pub use error::RecordError;
 
 pub(crate) use plan::codec as plan_codec;
 
-/// The version of the form of records that this crate writes, and the newest that it reads.
+/// The version of the form of records and snapshots that this crate writes, and the newest that it reads.
 pub const RECORD_VERSION: u64 = 1;
 
 /// A record with its place among the others. Its size does not depend on the plan's.
@@ -37,29 +40,15 @@ pub struct Entry {
     pub record: Record,
 }
 
-/// Why a record cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RecordError {
-    /// The record was written in another version of the form.
-    #[error(
-        "record has version {version} and this version reads {RECORD_VERSION}; use a version of the SDK that reads it"
-    )]
-    OtherVersion {
-        /// Its version.
-        version: u64,
-    },
-    /// It is no record. The source says where and why.
-    #[error("record cannot be read; the journal is not that of a plan, or it is damaged")]
-    Malformed(#[source] serde_json::Error),
-    /// It cannot be written as JSON. The source says why.
-    #[error("record cannot be written as JSON; mend what the source names")]
-    Unwritable(#[source] serde_json::Error),
-}
-
 #[derive(Deserialize)]
 struct Probe {
     version: u64,
+}
+
+/// Whether a text is of the version that is read here.
+pub(super) fn probe(json: &str) -> Result<(), RecordError> {
+    let Probe { version } = serde_json::from_str(json).map_err(RecordError::Malformed)?;
+    if version == RECORD_VERSION { Ok(()) } else { Err(RecordError::OtherVersion { version }) }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -93,10 +82,7 @@ impl Entry {
     ///
     /// [`RecordError`] where it is something else, or of another version.
     pub fn from_json(json: &str) -> Result<Self, RecordError> {
-        let Probe { version } = serde_json::from_str(json).map_err(RecordError::Malformed)?;
-        if version != RECORD_VERSION {
-            return Err(RecordError::OtherVersion { version });
-        }
+        probe(json)?;
         let Document { sequence, elapsed_millis, record, .. } =
             serde_json::from_str(json).map_err(RecordError::Malformed)?;
         Ok(Self { sequence, elapsed_millis, record })

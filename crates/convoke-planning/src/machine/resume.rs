@@ -89,7 +89,7 @@ impl Machine {
             Mark::None if row.side_effect => {
                 self.record_of(now, out, step, |step| Record::OutcomeUnknown { step });
             }
-            Mark::None if row.interruptions + 1 >= MAX_INTERRUPTIONS => {
+            Mark::None if row.interruptions.saturating_add(1) >= MAX_INTERRUPTIONS => {
                 let message = format!(
                     "step `{}` was interrupted {MAX_INTERRUPTIONS} times in a row; see whether it ends the process",
                     self.name(step)

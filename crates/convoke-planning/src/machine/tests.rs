@@ -18,4 +18,5 @@ mod reviewing;
 mod revising;
 mod running;
 mod scale;
+mod snapshots;
 mod timing;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Plan, StepIndex, StepStatus, Wait,
     machine::{
-        Closing, Finding, Machine, Outputs, Question, RequestId, StepError, StepInput, StopReason,
+        Closing, Finding, Machine, Outputs, Question, RequestId, Snapshot, StepError, StepInput, StopReason,
         ledger::Mark,
     },
 };
@@ -46,6 +46,15 @@ impl Machine {
     /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// All that the records so far say, to be kept in their place. Looks at the whole plan.
+    ///
+    /// It holds records that may not be durable yet, so write it behind them. A machine that was told
+    /// [`StoreFailed`](crate::machine::Event::StoreFailed) or [`ClaimLost`](crate::machine::Event::ClaimLost) knows more than
+    /// was recorded: its snapshots are not to be written.
+    pub fn snapshot(&self) -> Snapshot {
+        self.ledger.snapshot()
     }
 
     /// Where a step stands. A place that the plan does not have is pending for ever.

@@ -99,13 +99,13 @@ impl Ledger {
             Record::Rejected { note, .. } => {
                 self.becomes(step, Pending)?;
                 self.attempt_ends(step);
-                self.change(step, |row| row.generation += 1);
+                self.change(step, |row| row.generation = row.generation.saturating_add(1));
                 self.note(step, |notes| notes.review = Some(note.as_str().into()));
             }
             Record::Released { .. } => self.uncount(step)?,
             Record::Interrupted { .. } => {
                 self.uncount(step)?;
-                self.change(step, |row| row.interruptions += 1);
+                self.change(step, |row| row.interruptions = row.interruptions.saturating_add(1));
             }
             Record::OutcomeUnknown { .. } => self.change(step, |row| row.mark = Mark::OutcomeUnknown),
             Record::Detached { .. } => self.change(step, |row| row.mark = Mark::Detached),
@@ -133,7 +133,7 @@ impl Ledger {
             Record::Reset { .. } => self.reset(step)?,
             Record::RevisionAsked { .. } => {
                 self.change(step, |row| row.offered = true);
-                self.replans += 1;
+                self.replans = self.replans.saturating_add(1);
                 self.revising = Some(step);
             }
             Record::RevisionFailed { .. } => self.revising = None,
@@ -150,6 +150,14 @@ impl Ledger {
             }
         }
         Ok(())
+    }
+
+    /// From pending to a status, by the way that leads there.
+    pub(super) fn reaches(&mut self, step: StepIndex, status: StepStatus) -> Result<(), String> {
+        if matches!(status, Completed | Failed) {
+            self.becomes(step, Running)?;
+        }
+        if status == Pending { Ok(()) } else { self.becomes(step, status) }
     }
 
     pub(super) fn change(&mut self, step: StepIndex, change: impl FnOnce(&mut Row)) {
@@ -200,7 +208,7 @@ impl Ledger {
         self.revising = self.revising.filter(|asked| *asked != step);
         self.change(step, |row| {
             let Row { start, generation, gated, .. } = *row;
-            *row = Row { start, generation: generation + 1, gated, ..Row::default() };
+            *row = Row { start, generation: generation.saturating_add(1), gated, ..Row::default() };
         });
         let mut behind = vec![step];
         while let Some(source) = behind.pop() {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
     Plan, PlanStep, StepIndex,
-    StepStatus::{self, Blocked, Completed, Failed, Pending, Running, Skipped},
+    StepStatus::{Blocked, Completed, Failed, Running, Skipped},
     machine::{
         error::StepErrorCode,
         ledger::{Ledger, Row},
@@ -66,8 +66,7 @@ impl Ledger {
                 skipped.push(index);
             }
         }
-        next.starts =
-            self.starts.iter().map(|step| moved(&self.plan, plan, *step).unwrap_or(NOWHERE)).collect();
+        next.starts = self.starts.relocated(|step| moved(&self.plan, plan, step));
         next.skip_again(skipped)?;
         *self = next;
         Ok(())
@@ -84,20 +83,13 @@ impl Ledger {
         if !same {
             let Row { start, generation, gated, .. } = row;
             self.change(index, |row| {
-                *row = Row { start, generation: generation + 1, gated, ..Row::default() }
+                *row = Row { start, generation: generation.saturating_add(1), gated, ..Row::default() }
             });
             return Ok(());
         }
-        let ways: &[StepStatus] = match old.status(before) {
-            // Who is skipped depends on the others.
-            Pending | Skipped => &[],
-            Running => &[Running],
-            Completed => &[Running, Completed],
-            Failed => &[Running, Failed],
-            Blocked => &[Blocked],
-        };
-        for status in ways {
-            self.becomes(index, *status)?;
+        // Who is skipped depends on the others.
+        if let status @ (Running | Completed | Failed | Blocked) = old.status(before) {
+            self.reaches(index, status)?;
         }
         self.change(index, |new| *new = row);
         if let Some(notes) = old.notes.get(&before) {
@@ -120,9 +112,6 @@ impl Ledger {
         Ok(())
     }
 }
-
-/// No plan has so many steps.
-const NOWHERE: StepIndex = StepIndex::new(u32::MAX);
 
 /// Where a step of one revision is in the next.
 pub(in crate::machine) fn moved(before: &Plan, after: &Plan, step: StepIndex) -> Option<StepIndex> {

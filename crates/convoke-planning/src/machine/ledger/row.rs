@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::machine::error::StepError;
 
 /// What a status alone does not say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(in crate::machine) enum Mark {
     #[default]
     None,
@@ -18,23 +21,38 @@ pub(in crate::machine) enum Mark {
 }
 
 /// The durable part of a step, without its status and its output.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(in crate::machine) struct Row {
     /// The number of its last start within the plan; 0 before the first.
+    #[serde(skip_serializing_if = "is_unset")]
     pub(in crate::machine) start: u64,
     /// The error of its last attempt.
+    #[serde(skip_serializing_if = "is_unset")]
     pub(in crate::machine) error: Option<Arc<StepError>>,
     /// How many of its attempts count.
+    #[serde(skip_serializing_if = "is_unset")]
     pub(in crate::machine) attempts: u32,
     /// How often its key changed.
+    #[serde(skip_serializing_if = "is_unset")]
     pub(in crate::machine) generation: u32,
     /// How often in a row it was interrupted.
+    #[serde(skip_serializing_if = "is_unset")]
     pub(in crate::machine) interruptions: u32,
+    #[serde(skip_serializing_if = "is_unset")]
     pub(in crate::machine) mark: Mark,
     /// Whether a planner was asked about its end.
+    #[serde(skip_serializing_if = "is_unset")]
     pub(in crate::machine) offered: bool,
     /// Whether it must be approved, whatever the plan says.
+    #[serde(skip_serializing_if = "is_unset")]
     pub(in crate::machine) gated: bool,
     /// Whether the last start must not be repeated unasked.
+    #[serde(skip_serializing_if = "is_unset")]
     pub(in crate::machine) side_effect: bool,
+}
+
+/// Whether a value is what it was in the beginning, which is not worth a word.
+pub(in crate::machine) fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

@@ -11,13 +11,13 @@ pub(crate) fn codec() -> Result<PlanCodec, String> {
     Ok(PlanCodec::new(&policy).with_max_bytes(usize::MAX))
 }
 
-pub(super) fn serialize<S: Serializer>(plan: &Plan, serializer: S) -> Result<S::Ok, S::Error> {
+pub(in crate::machine) fn serialize<S: Serializer>(plan: &Plan, serializer: S) -> Result<S::Ok, S::Error> {
     let text = codec().map_err(ser::Error::custom)?.encode(plan).map_err(ser::Error::custom)?;
     let value: Value = serde_json::from_str(&text).map_err(ser::Error::custom)?;
     value.serialize(serializer)
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Plan, D::Error> {
+pub(in crate::machine) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Plan, D::Error> {
     let text = Value::deserialize(deserializer)?.to_string();
     codec().map_err(de::Error::custom)?.decode(&text).map_err(de::Error::custom)
 }

@@ -159,7 +159,7 @@ impl Bench {
     }
 
     pub(super) fn persisted(&mut self) {
-        let sequence = self.journal.len() as u64;
+        let sequence = self.journal.last().map_or(0, |entry| entry.sequence);
         self.try_send(Event::Persisted { sequence }).unwrap();
     }
 

@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[derive(Clone, Debug)]
-struct Case {
+pub(super) struct Case {
     /// Of each step the steps before it that it waits for, and whether for their end alone.
     edges: Vec<Vec<(Index, bool)>>,
     /// Of each step how many attempts fail.
@@ -26,14 +26,14 @@ struct Case {
     parallel: u32,
     attempts: u32,
     waits: bool,
-    continues: bool,
+    pub(super) continues: bool,
     reviewed: bool,
     durability: Durability,
     /// Which of the steps at work ends next.
     order: Vec<Index>,
 }
 
-fn case() -> impl Strategy<Value = Case> {
+pub(super) fn case() -> impl Strategy<Value = Case> {
     let shape = (1_usize..12).prop_flat_map(|steps| {
         (vec(vec((any::<Index>(), any::<bool>()), 0..4), steps), vec(0_u32..4, steps), vec(0_u8..6, steps))
     });
@@ -47,7 +47,7 @@ fn case() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    fn plan(&self) -> Plan {
+    pub(super) fn plan(&self) -> Plan {
         plan(self.edges.iter().enumerate().map(|(place, edges)| {
             let mut step = StepDraft::new(format!("s{place}")).titled("x");
             let mut seen = Vec::new();
@@ -64,7 +64,7 @@ impl Case {
         }))
     }
 
-    fn policy(&self) -> PlanPolicy {
+    pub(super) fn policy(&self) -> PlanPolicy {
         policy(|mut policy| {
             policy =
                 policy.max_parallel_steps(self.parallel).max_attempts(self.attempts).max_step_runs(10_000);
@@ -75,16 +75,19 @@ impl Case {
         })
     }
 
-    fn capabilities(&self, step: StepIndex) -> Capabilities {
+    pub(super) fn capabilities(&self, step: StepIndex) -> Capabilities {
         match self.keys[step.row()] {
             key @ 0..=1 => Capabilities::new().serial(key.to_string()),
             _ => Capabilities::new(),
         }
     }
 
-    fn machine(&self) -> Machine {
-        let machine = Machine::new(self.plan(), self.policy(), |_, step| Some(self.capabilities(step)))
-            .with_durability(self.durability);
+    pub(super) fn machine(&self) -> Machine {
+        self.set(Machine::new(self.plan(), self.policy(), |_, step| Some(self.capabilities(step))))
+    }
+
+    pub(super) fn set(&self, machine: Machine) -> Machine {
+        let machine = machine.with_durability(self.durability);
         if self.reviewed { machine.with_reflection() } else { machine }
     }
 
@@ -94,18 +97,16 @@ impl Case {
     }
 
     /// A new process with the first records.
-    fn again(&self, journal: &[Entry]) -> Bench {
+    pub(super) fn again(&self, journal: &[Entry]) -> Bench {
         let machine = Machine::replay(self.plan(), self.policy(), journal.to_vec(), |_, step| {
             Some(self.capabilities(step))
         })
-        .unwrap()
-        .with_durability(self.durability);
-        let machine = if self.reviewed { machine.with_reflection() } else { machine };
-        Bench { journal: journal.to_vec(), ..Bench::of(machine) }
+        .unwrap();
+        Bench { journal: journal.to_vec(), ..Bench::of(self.set(machine)) }
     }
 
     /// Runs to the end, looking after each event.
-    fn run(&self, bench: &mut Bench, turn: usize, look: &mut dyn FnMut(&Bench)) {
+    pub(super) fn run(&self, bench: &mut Bench, turn: usize, look: &mut dyn FnMut(&Bench)) {
         bench.send(Event::Resume { retry_failed: false });
         look(bench);
         for step in turn.. {
@@ -202,7 +203,7 @@ impl Case {
     }
 }
 
-fn standing(bench: &Bench) -> Vec<(StepStatus, u32, bool)> {
+pub(super) fn standing(bench: &Bench) -> Vec<(StepStatus, u32, bool)> {
     let machine = &bench.machine;
     let of = |step| (machine.status(step), machine.attempts(step), machine.outputs().get(step).is_some());
     machine.plan().indices().map(of).collect()
@@ -225,7 +226,7 @@ fn revision(plan: &Plan, step: StepIndex, time: u64) -> Event {
     Event::RevisionReady { plan, executors }
 }
 
-fn config(cases: u32) -> ProptestConfig {
+pub(super) fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
 }
 
@@ -337,42 +338,13 @@ proptest! {
     /// Whatever is told, in whatever order and however late, breaks nothing: places and turns hold, the records replay, and
     /// the run ends once it is told to.
     #[test]
-    fn nothing_that_is_told_breaks_it(case in case(), told in vec((0_u8..14, any::<Index>(), any::<bool>(), 0_u64..9), 0..120)) {
-        let timed = policy(|policy| {
-            let policy = policy.max_parallel_steps(case.parallel).max_attempts(case.attempts);
-            policy.step_timeout(ms(20)).run_timeout(ms(3_000)).grace(ms(5)).continue_after_failure().replanning(9)
-        });
-        let machine = Machine::new(case.plan(), timed.clone(), |_, step| Some(case.capabilities(step)));
-        let mut bench = Bench::of(machine.with_reflection().with_hook());
-        bench.send(Event::Begin);
-        for (kind, index, stray, time) in told {
-            if bench.stop.is_some() {
-                break;
-            }
-            bench.pass(time);
-            // Some of what is told is about any step, and refused or without effect.
-            let fits = |step: &StepIndex| stray && time == 0 || fitting(kind).contains(&bench.machine.phase(*step));
-            let steps: Vec<_> = bench.machine.plan().indices().filter(fits).collect();
-            if steps.is_empty() {
-                continue;
-            }
-            let step = steps[index.index(steps.len())];
-            let start = bench.machine.ledger.row(step).start;
-            let event = event(&bench, kind, step, time);
-            if matches!(event, Event::WorkEnded { .. }) {
-                bench.at_work.retain(|_, work| work.start != start);
-            }
-            let _ = bench.try_send(event);
-            // What was taken back or given up is not at work either.
-            let machine = &bench.machine;
-            bench.at_work.retain(|step, work| {
-                machine.ledger.row(*step).start == work.start && machine.phase(*step).is_active()
-            });
+    fn nothing_that_is_told_breaks_it(case in case(), told in told()) {
+        let mut bench = storm(&case, told, &mut |bench| {
             let again =
-                Machine::replay(case.plan(), timed.clone(), bench.journal.clone(), |_, _| None).unwrap();
-            prop_assert!(again.ledger.same_as(&bench.machine.ledger));
-            prop_assert!(bench.machine.phases.places() <= case.parallel as usize);
-        }
+                Machine::replay(case.plan(), stormy(&case), bench.journal.clone(), |_, _| None).unwrap();
+            assert!(again.ledger.same_as(&bench.machine.ledger));
+            assert!(bench.machine.phases.places() <= case.parallel as usize);
+        });
         if bench.stop.is_none() {
             bench.send(Event::Cancel);
             bench.pass(60).try_send(Event::Tick).ok();
@@ -383,6 +355,54 @@ proptest! {
             prop_assert_eq!(&Entry::from_json(&json).unwrap(), entry, "{}", json);
         }
     }
+}
+
+/// What is told, about which of the steps, whether about any, and how much later.
+pub(super) type Told = (u8, Index, bool, u64);
+
+pub(super) fn told() -> impl Strategy<Value = Vec<Told>> {
+    vec((0_u8..14, any::<Index>(), any::<bool>(), 0_u64..9), 0..120)
+}
+
+pub(super) fn stormy(case: &Case) -> PlanPolicy {
+    policy(|policy| {
+        let policy = policy.max_parallel_steps(case.parallel).max_attempts(case.attempts);
+        policy.step_timeout(ms(20)).run_timeout(ms(3_000)).grace(ms(5)).continue_after_failure().replanning(9)
+    })
+}
+
+/// A run that is told all that, looked at after each event, and not told to end.
+pub(super) fn storm(case: &Case, told: Vec<Told>, look: &mut dyn FnMut(&Bench)) -> Bench {
+    let machine = Machine::new(case.plan(), stormy(case), |_, step| Some(case.capabilities(step)));
+    let mut bench = Bench::of(machine.with_reflection().with_hook());
+    bench.send(Event::Begin);
+    for (kind, index, stray, time) in told {
+        if bench.stop.is_some() {
+            break;
+        }
+        bench.pass(time);
+        // Some of what is told is about any step, and refused or without effect.
+        let fits =
+            |step: &StepIndex| stray && time == 0 || fitting(kind).contains(&bench.machine.phase(*step));
+        let steps: Vec<_> = bench.machine.plan().indices().filter(fits).collect();
+        if steps.is_empty() {
+            continue;
+        }
+        let step = steps[index.index(steps.len())];
+        let start = bench.machine.ledger.row(step).start;
+        let event = event(&bench, kind, step, time);
+        if matches!(event, Event::WorkEnded { .. }) {
+            bench.at_work.retain(|_, work| work.start != start);
+        }
+        let _ = bench.try_send(event);
+        // What was taken back or given up is not at work either.
+        let machine = &bench.machine;
+        bench.at_work.retain(|step, work| {
+            machine.ledger.row(*step).start == work.start && machine.phase(*step).is_active()
+        });
+        look(&bench);
+    }
+    bench
 }
 
 /// The phases in which a step is told so.
