@@ -318,7 +318,9 @@ impl Machine {
         self
     }
 
-    /// Sets when the run must have ended, on the running clock, whatever its `run_timeout` leaves it.
+    /// Ends the run by a moment of the running clock as it would end by its
+    /// [`run_timeout`](PlanPolicy::run_timeout), with [`StopReason::RunTimeout`]; the earlier of the two holds. None unless
+    /// set. A moment that is over when the run begins lets nothing start.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
         self.settings.deadline = Some(deadline);

@@ -30,7 +30,10 @@ pub enum Event {
     Resume {
         /// Whether failed steps are reset first, except those whose work may still run.
         retry_failed: bool,
-        /// The starts that were given up and still run in this process.
+        /// The starts that an earlier run of this process gave up and whose work still runs. Such a step keeps its place and
+        /// its serial turn until [`Event::DetachedEnded`], and is not reset, whatever the policy says of steps that were
+        /// given up. A start that is not the last of its step is none of them. Of what was given up and is not named,
+        /// [`reset_detached_on_resume`](crate::PlanPolicy::reset_detached_on_resume) decides.
         still_running: Vec<u64>,
     },
     /// All records up to this one are durable.

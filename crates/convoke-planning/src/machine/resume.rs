@@ -14,6 +14,7 @@ use crate::{
         ledger::Mark,
         phase::Phase,
         record::Record,
+        stop::StopReason,
     },
 };
 
@@ -38,6 +39,7 @@ impl Machine {
         &mut self,
         now: Moment,
         retry_failed: bool,
+        still_running: &[u64],
         out: &mut Vec<Command>,
     ) -> Result<(), Refusal> {
         if self.run.is_some() || !self.ledger.is_begun() {
@@ -45,7 +47,13 @@ impl Machine {
         }
         self.open(now);
         self.record(now, out, Record::Resumed);
+        for start in still_running {
+            self.leave_running(now, *start, out);
+        }
         for step in self.plan.indices() {
+            if self.phase(step) == Phase::Detached {
+                continue;
+            }
             match self.ledger.status(step) {
                 StepStatus::Running => self.take_up(now, step, out),
                 StepStatus::Failed if retry_failed && !self.may_still_run(step) => {
@@ -63,16 +71,25 @@ impl Machine {
     fn open(&mut self, now: Moment) {
         let elapsed = Duration::from_millis(self.ledger.elapsed_millis());
         let left = self.policy.run_timeout().map(|timeout| timeout.saturating_sub(elapsed));
+        let own = left.map(|left| now.running.saturating_add(left));
         self.run = Some(Run {
             began: now.running,
             elapsed_before: self.ledger.elapsed_millis(),
             starts: 0,
-            deadline: left
-                .map(|left| now.running.saturating_add(left))
-                .into_iter()
-                .chain(self.settings.deadline)
-                .min(),
+            deadline: own.into_iter().chain(self.settings.deadline).min(),
         });
+    }
+
+    /// A step whose work an earlier run of this process gave up, and which still runs.
+    fn leave_running(&mut self, now: Moment, start: u64, out: &mut Vec<Command>) {
+        let Some(step) = self.ledger.step_of(start) else { return };
+        match (self.ledger.status(step), self.ledger.row(step).mark) {
+            (_, Mark::Detached) => self.enter(step, Phase::Detached),
+            // It was given up when nothing was recorded any more, and only this process knows.
+            (StepStatus::Running, Mark::None) => self.detach(now, step, StopReason::StoreFailed, out),
+            _ => return,
+        }
+        self.serials.take(self.executor(step).serial, step);
     }
 
     /// A step that ran when the process ended.

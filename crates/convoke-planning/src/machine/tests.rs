@@ -11,6 +11,7 @@
 mod bench;
 mod codec;
 mod failing;
+mod forks;
 mod gates;
 mod properties;
 mod resuming;

@@ -11,7 +11,9 @@ impl Machine {
     pub(super) fn take(&mut self, now: Moment, event: Event, out: &mut Vec<Command>) -> Result<(), Refusal> {
         match event {
             Event::Begin => return self.begin(now, out),
-            Event::Resume { retry_failed, .. } => return self.resume(now, retry_failed, out),
+            Event::Resume { retry_failed, still_running } => {
+                return self.resume(now, retry_failed, &still_running, out);
+            }
             Event::Persisted { sequence } => {
                 // What is not yet recorded cannot be durable.
                 self.persisted = self.persisted.max(sequence.min(self.ledger.sequence()));

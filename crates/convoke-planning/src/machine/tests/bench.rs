@@ -169,7 +169,7 @@ impl Bench {
     }
 
     pub(super) fn resume(mut self) -> Self {
-        self.send(Event::Resume { retry_failed: false });
+        self.send(Event::Resume { retry_failed: false, still_running: Vec::new() });
         self
     }
 

@@ -107,7 +107,7 @@ impl Case {
 
     /// Runs to the end, looking after each event.
     pub(super) fn run(&self, bench: &mut Bench, turn: usize, look: &mut dyn FnMut(&Bench)) {
-        bench.send(Event::Resume { retry_failed: false });
+        bench.send(Event::Resume { retry_failed: false, still_running: Vec::new() });
         look(bench);
         for step in turn.. {
             if bench.stop.is_some() {

@@ -1,9 +1,9 @@
 use crate::{
-    PlanPolicyBuilder, PrioritySignals,
+    Plan, PlanPolicy, PlanPolicyBuilder, PrioritySignals, StepIndex,
     StepStatus::*,
     machine::{
-        Capabilities, Command, Effects, Event, Machine, Refusal, ReplayError, StepErrorCode, StopReason,
-        WorkOutcome,
+        Capabilities, Command, Effects, Event, Machine, Record, Refusal, ReplayError, StepErrorCode,
+        StopReason, WorkOutcome,
         tests::bench::{Bench, ms, plan, policy, step},
     },
 };
@@ -90,7 +90,7 @@ fn a_plan_that_stopped_on_failed_steps_says_so_or_retries_them() {
     let left = bench.again(set()).resume();
     assert_eq!((left.stop, left.order().len()), (Some(StopReason::Failed), 0));
     let mut again = bench.again(set());
-    again.send(Event::Resume { retry_failed: true });
+    again.send(Event::Resume { retry_failed: true, still_running: Vec::new() });
     assert_eq!(
         (again.working(), again.starts[0].key.as_str(), again.starts[0].attempt),
         (vec!["a".to_owned()], "plan/a/1", 1)
@@ -106,7 +106,7 @@ fn a_retry_leaves_alone_what_may_still_run() {
     bench.wait(10).wait(5);
     let retry = |policy| {
         let mut again = bench.again(policy);
-        again.send(Event::Resume { retry_failed: true });
+        again.send(Event::Resume { retry_failed: true, still_running: Vec::new() });
         again.order().len()
     };
     assert_eq!(retry(set()), 0);
@@ -188,7 +188,10 @@ fn a_serial_turn_passes_on_though_the_next_in_line_was_taken_back() {
 fn a_machine_begins_once() {
     let mut bench = Bench::new(policy(|policy| policy), [step("a")]).begin();
     assert_eq!(bench.try_send(Event::Begin), Err(Refusal::Running));
-    assert_eq!(bench.try_send(Event::Resume { retry_failed: false }), Err(Refusal::Running));
+    assert_eq!(
+        bench.try_send(Event::Resume { retry_failed: false, still_running: Vec::new() }),
+        Err(Refusal::Running)
+    );
     assert_eq!(bench.again(policy(|policy| policy)).try_send(Event::Begin), Err(Refusal::BegunBefore));
     // A journal may have been cut before its first record.
     let empty = Bench::new(policy(|policy| policy), [step("a")]).resume();
@@ -259,4 +262,87 @@ fn a_serial_turn_that_nobody_has_taken_passes_on_when_the_next_in_line_is_taken_
     let f = bench.at("f");
     bench.send(Event::ResetStep { step: f }).done("x").done("y");
     assert_eq!(bench.working(), ["f", "c"]);
+}
+
+/// A run that was cancelled while `a` did not stop, which has a turn in common with `b`.
+fn cancelled(parallel: u32) -> Bench {
+    let mut bench = Bench::of(Machine::new(plan(["a", "b", "c", "d"].map(step)), in_turn(parallel), press));
+    bench.send(Event::Begin).send(Event::Cancel);
+    if parallel > 1 {
+        bench.end("c", WorkOutcome::Cancelled);
+    }
+    bench.wait(5);
+    assert_eq!((bench.stop, bench.status("a")), (Some(StopReason::Cancelled), Running));
+    bench
+}
+
+fn in_turn(parallel: u32) -> PlanPolicy {
+    policy(|policy| policy.grace(ms(5)).max_parallel_steps(parallel))
+}
+
+fn press(_: &Plan, step: StepIndex) -> Option<Capabilities> {
+    let capabilities = Capabilities::new();
+    Some(if step.get() < 2 { capabilities.serial("press") } else { capabilities })
+}
+
+/// The next run of the same process.
+fn next_run(bench: &Bench, policy: PlanPolicy, still_running: Vec<u64>) -> Bench {
+    let machine = Machine::replay(bench.plan.clone(), policy, bench.journal.clone(), press).unwrap();
+    let mut next = Bench { journal: bench.journal.clone(), ..Bench::of(machine) };
+    next.send(Event::Resume { retry_failed: true, still_running });
+    next
+}
+
+#[test]
+fn what_still_runs_keeps_its_turn_and_its_place_until_it_ends() {
+    let mut next = next_run(&cancelled(2), in_turn(2), vec![1]);
+    assert_eq!((next.working(), next.stop), (vec!["c".to_owned()], None));
+    let a = next.at("a");
+    assert!(matches!(next.try_send(Event::ResetStep { step: a }), Err(Refusal::NotReset { .. })));
+    next.send(Event::DetachedEnded { start: 1 });
+    assert_eq!(next.working(), ["b", "c"]);
+    assert!(!next.machine.is_detached(a));
+    // Where there is one place, nothing else starts.
+    let next = next_run(&cancelled(1), in_turn(1), vec![1]);
+    assert_eq!((next.stop, next.order().len()), (Some(StopReason::Detached), 0));
+}
+
+#[test]
+fn what_still_runs_is_not_started_again_whatever_the_policy_says() {
+    let resets = || policy(|policy| policy.max_parallel_steps(4).reset_detached_on_resume());
+    let bench = cancelled(2);
+    assert_eq!(next_run(&bench, resets(), vec![1]).working(), ["c", "d"]);
+    // What is not named is left to the policy; a number that was never given, or is out of date, names nothing.
+    for named in [vec![], vec![0, 2, 7, u64::MAX]] {
+        assert_eq!(next_run(&bench, resets(), named.clone()).working(), ["a", "c", "d"]);
+        assert_eq!(next_run(&bench, in_turn(4), named).working(), ["b", "c", "d"]);
+    }
+
+    // The same where its time was over before.
+    let timed = policy(|policy| policy.step_timeout(ms(10)).grace(ms(5)));
+    let mut bench = Bench::of(Machine::new(plan(["a", "b"].map(step)), timed, press)).begin();
+    bench.wait(10).wait(5);
+    assert_eq!((bench.stop, bench.code("a")), (Some(StopReason::Failed), Some(StepErrorCode::StepTimeout)));
+    let next = next_run(&bench, resets(), vec![1]);
+    assert_eq!((next.status("a"), next.stop), (Failed, Some(StopReason::Failed)));
+    assert_eq!(next_run(&bench, resets(), vec![]).working(), ["a"]);
+}
+
+#[test]
+fn what_still_runs_is_known_though_its_end_was_not_recorded() {
+    let side_effect = |_: &Plan, _| Some(Capabilities::new().with_effects(Effects::SideEffect));
+    for event in [Event::StoreFailed, Event::ClaimLost] {
+        let machine = Machine::new(plan([step("a")]), in_turn(2), side_effect);
+        let mut bench = Bench::of(machine).begin();
+        bench.send(event).wait(5);
+        assert!(!bench.records().iter().any(|record| matches!(record, Record::Detached { .. })));
+        let next = next_run(&bench, in_turn(2), vec![1]);
+        let a = next.at("a");
+        assert!(next.machine.is_detached(a) && !next.machine.is_outcome_unknown(a));
+        assert_eq!((next.stop, next.order().len()), (Some(StopReason::NoReadyStep), 0));
+        // Its end, told at rest, is one of a step that nobody knows the outcome of.
+        let mut next = next.again(in_turn(2));
+        next.send(Event::DetachedEnded { start: 1 });
+        assert!(next.resume().machine.is_outcome_unknown(a));
+    }
 }

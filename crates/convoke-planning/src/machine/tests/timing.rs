@@ -281,3 +281,40 @@ fn a_start_that_was_taken_back_does_not_come_when_its_record_is_durable() {
     bench.end("a", WorkOutcome::Cancelled).persisted();
     assert_eq!((bench.stop, bench.status("b")), (Some(StopReason::Cancelled), Pending));
 }
+
+#[test]
+fn a_deadline_from_outside_ends_the_run_as_its_own_time_does() {
+    // (run timeout, deadline, when the run ends)
+    for (own, outer, end) in [(None, 30, 30), (Some(100), 30, 30), (Some(20), 30, 20)] {
+        let set = policy(|policy| match own {
+            Some(own) => policy.grace(ms(5)).run_timeout(ms(own)),
+            None => policy.grace(ms(5)),
+        });
+        let machine = Machine::new(plan([step("a"), step("b")]), set, |_, _| Some(Capabilities::new()));
+        let mut bench = Bench::of(machine.with_deadline(ms(outer))).begin();
+        assert_eq!((bench.starts[0].deadline, bench.wake), (Some(ms(end)), Some(ms(end))));
+        bench.wait(end - 1);
+        assert_eq!(bench.last, []);
+        bench.wait(1).wait(5);
+        assert_eq!((bench.stop, bench.status("a")), (Some(StopReason::RunTimeout), Running));
+        assert_eq!(bench.order(), ["a"]);
+    }
+}
+
+#[test]
+fn a_deadline_from_outside_holds_for_a_resume_and_is_a_moment() {
+    let mut bench = Bench::new(policy(|policy| policy), [step("a"), step("b").after("a")]).begin();
+    bench.pass(60).done("a");
+    // Time that earlier runs took is none of its own.
+    let mut again = bench
+        .again_as(policy(|policy| policy), bench.journal.len(), |machine| machine.with_deadline(ms(1_000)));
+    again.now.running = ms(970);
+    let again = again.resume();
+    assert_eq!((again.working(), again.starts[0].deadline), (vec!["b".to_owned()], Some(ms(1_000))));
+    // Where it is over, nothing starts.
+    let mut over = bench
+        .again_as(policy(|policy| policy), bench.journal.len(), |machine| machine.with_deadline(ms(1_000)));
+    over.now.running = ms(1_001);
+    let over = over.resume();
+    assert_eq!((over.stop, over.order().len()), (Some(StopReason::RunTimeout), 0));
+}
