@@ -99,9 +99,9 @@ pub use priority::{Prioritization, PriorityScorer, PriorityWeights, ReadyQueue, 
 pub use readiness::{Readiness, TransitionError};
 pub use reflection::{AnyReflector, Reflector, Review};
 pub use runner::{
-    BoxError, PendingStep, PlanError, PlanHandle, PlanProgress, PlanRun, PlanRunner, PlanRunnerBuildError,
-    PlanRunnerBuilder, PlanUpdate, PlanUpdates, PlanWork, Progress, RunError, RunOptions, StepReport,
-    UnreadableLog,
+    BoxError, Fork, PendingStep, PlanError, PlanHandle, PlanProgress, PlanRun, PlanRunner,
+    PlanRunnerBuildError, PlanRunnerBuilder, PlanUpdate, PlanUpdates, PlanWork, Progress, RunError,
+    RunOptions, StepReport, UnreadableLog,
 };
 pub use signals::PrioritySignals;
 pub use status::StepStatus;

@@ -21,6 +21,7 @@ pub use handle::PlanHandle;
 pub use options::{PlanWork, RunOptions};
 pub use report::{PendingStep, PlanProgress, PlanRun, RunError, StepReport};
 pub use shared::{PlanUpdate, PlanUpdates, Progress};
+pub use stored::Fork;
 
 pub(crate) use shared::RunShared;
 
@@ -135,7 +136,7 @@ impl PlanRunner {
         goal: impl Into<PlanningRequest>,
         options: RunOptions,
     ) -> Result<PlanRun, PlanError> {
-        self.start(PlanWork::Goal(goal.into()), options).to_the_end().await
+        self.start(goal.into(), options).waited_for().await
     }
 
     /// Runs a plan from its beginning.
@@ -157,7 +158,7 @@ impl PlanRunner {
     ///
     /// As for [`run_plan`](Self::run_plan).
     pub async fn run_plan_with(&self, plan: Plan, options: RunOptions) -> Result<PlanRun, PlanError> {
-        self.start(plan, options).to_the_end().await
+        self.start(plan, options).waited_for().await
     }
 
     /// Goes on with a plan that the journal has: steps that were interrupted run again, under their attempt and key;
@@ -180,7 +181,7 @@ impl PlanRunner {
     ///
     /// As for [`resume`](Self::resume).
     pub async fn resume_with(&self, plan: &PlanId, options: RunOptions) -> Result<PlanRun, PlanError> {
-        self.start(PlanWork::Stored(plan.clone()), options).to_the_end().await
+        self.start(PlanWork::Stored(plan.clone()), options).waited_for().await
     }
 
     /// Begins work on a goal, a plan or a stored plan, in a task of its own.

@@ -29,7 +29,7 @@ use crate::{
         PlanError, PlanProgress, PlanRun, RunShared, Settings,
         clock::Clock,
         live::{self, Live},
-        log::Head,
+        log::{self, Head},
         report::RunError,
         signal::PlanSignal,
         writer::{Told as FromLog, Writer},
@@ -155,6 +155,7 @@ impl Driver {
             if self.finished {
                 break;
             }
+            self.compact();
             poll_fn(|cx| self.poll(cx)).await;
             // A plan of inline steps would have the thread for itself.
             tokio::task::consume_budget().await;
@@ -368,6 +369,18 @@ impl Driver {
                     self.store_failed(convoke_core::error_chain(&error), Some(kind));
                 }
             }
+        }
+    }
+
+    /// Writes a snapshot where that is worth its bytes.
+    fn compact(&mut self) {
+        let (Some(writer), Some(head)) = (&mut self.writer, &self.head) else { return };
+        if !writer.is_snapshot_due() {
+            return;
+        }
+        match log::snapshot(head, (self.since, None), &self.machine.snapshot()) {
+            Ok(records) => writer.compact(records),
+            Err(error) => self.store_failed(convoke_core::error_chain(&error), None),
         }
     }
 

@@ -116,7 +116,7 @@ impl PlanHandle {
     }
 
     /// Waits for the end, and ends the run where nobody does.
-    pub(super) async fn to_the_end(self) -> Result<PlanRun, PlanError> {
+    pub(super) async fn waited_for(self) -> Result<PlanRun, PlanError> {
         let waits: DropGuard = self.stop.clone().drop_guard();
         let run = self.await;
         waits.disarm();

@@ -3,6 +3,8 @@
 //! The head is a record that says which run this is, and behind it the plan's JSON in pieces, since a plan of a million
 //! steps is larger than a commit may be. After it, the entry with the number n is the nth record.
 
+use std::fmt;
+
 use convoke_core::{
     Commit, CommitId, FencingToken, Journal, JournalError, LogContents, LogId, PlanId, Record, RunId,
     Sequence, derived_id,
@@ -11,7 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Plan, PlanPolicy, StepIndex,
-    machine::{Capabilities, Entry, Machine, Record as Transition, StopReason, plan_codec},
+    machine::{
+        Capabilities, Entry, Machine, Record as Transition, RecordError, Snapshot, StopReason, plan_codec,
+    },
     runner::{PlanError, UnreadableLog},
 };
 
@@ -78,18 +82,23 @@ impl Head {
         Ok((head, records))
     }
 
+    fn check(&self) -> Result<(), UnreadableLog> {
+        if self.version == HEAD_VERSION {
+            return Ok(());
+        }
+        let text = format!("it has version {} and this version reads {HEAD_VERSION}", self.version);
+        Err(UnreadableLog::Head(text.into()))
+    }
+
     /// The head that records begin with, its plan, and what follows.
     pub(super) fn read(records: &[Record]) -> Result<(Self, Plan, &[Record]), UnreadableLog> {
         let (first, rest) = records.split_first().ok_or(UnreadableLog::Incomplete)?;
         let head: Self =
             serde_json::from_slice(first.as_bytes()).map_err(|error| UnreadableLog::Head(error.into()))?;
-        if head.version != HEAD_VERSION {
-            let text = format!("it has version {} and this version reads {HEAD_VERSION}", head.version);
-            return Err(UnreadableLog::Head(text.into()));
-        }
+        head.check()?;
         let pieces = usize::try_from(head.pieces).unwrap_or(usize::MAX);
         let (pieces, rest) = rest.split_at_checked(pieces).ok_or(UnreadableLog::Incomplete)?;
-        let bytes: Vec<u8> = pieces.iter().flat_map(|piece| piece.as_bytes()).copied().collect();
+        let bytes: Vec<u8> = pieces.iter().flat_map(Record::as_bytes).copied().collect();
         let text = String::from_utf8(bytes).map_err(|error| UnreadableLog::Head(error.into()))?;
         let plan = plan_codec()
             .map_err(|error| UnreadableLog::Head(error.into()))?
@@ -121,13 +130,10 @@ pub(super) fn log_of(plan: &PlanId) -> LogId {
     id.unwrap_or_else(|_| unreachable!("an id derived of ids is one"))
 }
 
-/// What lists the logs of plans.
-pub(super) const LOGS: &str = "plan/";
-
-/// A commit's id: who writes it and where, so that no two writers mean different records by one.
-pub(super) fn commit_id(token: FencingToken, expected: Sequence) -> CommitId {
-    let id = CommitId::new(format!("{token}-{expected}"));
-    id.unwrap_or_else(|_| unreachable!("two numbers make an id"))
+/// The id of a commit of a claim: no two commits have the same.
+pub(super) fn commit_id(token: FencingToken, what: impl fmt::Display) -> CommitId {
+    let id = CommitId::new(format!("{token}-{what}"));
+    id.unwrap_or_else(|_| unreachable!("a number and a short text make an id"))
 }
 
 /// Writes the head of a log that is empty.
@@ -139,41 +145,100 @@ pub(super) async fn write_head(
 ) -> Result<(), JournalError> {
     let mut expected = Sequence::START;
     for records in records.chunks(PIECES_PER_COMMIT) {
-        let commit =
-            Commit::new(commit_id(token, expected), token, expected).with_records(records.iter().cloned());
+        let commit = Commit::new(commit_id(token, format_args!("head-{expected}")), token, expected)
+            .with_records(records.iter().cloned());
         expected = commit.next();
         journal.append(log, commit).await?;
     }
     Ok(())
 }
 
-/// What a log says: its head, the plan as it began, and the entries.
+/// The first record of a snapshot; the machine's texts follow.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SnapshotHead {
+    head: Head,
+    since: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stop: Option<StopReason>,
+}
+
+/// What a log comes to, as records of a snapshot.
+pub(super) fn snapshot(
+    head: &Head,
+    (since, stop): (u64, Option<StopReason>),
+    snapshot: &Snapshot,
+) -> Result<Vec<Record>, RecordError> {
+    let first = SnapshotHead { head: head.clone(), since, stop };
+    let first = serde_json::to_string(&first).map_err(RecordError::Unwritable)?;
+    Ok(std::iter::once(first).chain(snapshot.to_json()?).map(Record::from).collect())
+}
+
+/// What a log says: its head, how the plan stood at first or at a snapshot, and the entries after that.
 pub(super) struct Stored {
     pub(super) head: Head,
-    plan: Plan,
+    start: Start,
     entries: Vec<Entry>,
     /// The number of the record with which the last run began; 0 where none did.
     pub(super) since: u64,
     /// Why the last run ended; `None` where it did not, as far as is known.
     pub(super) stop: Option<StopReason>,
+    /// The number of the last entry.
+    pub(super) last: u64,
+}
+
+enum Start {
+    Plan(Plan),
+    Snapshot(Box<Snapshot>),
 }
 
 impl Stored {
-    /// Reads what a journal has.
-    pub(super) fn read(plan: &PlanId, contents: &LogContents) -> Result<Self, PlanError> {
-        let (head, begun, rest) =
-            Head::read(&contents.records).map_err(|error| PlanError::unreadable(plan, error))?;
-        let entries = rest.iter().zip(1..).map(|(record, sequence)| entry(plan, sequence, record));
-        let entries: Vec<_> = entries.collect::<Result<_, _>>()?;
-        let (mut since, mut stop) = (0, None);
-        for entry in &entries {
+    /// Reads what a journal has; entries after the one with the number `upto` are left out.
+    pub(super) fn read(plan: &PlanId, contents: &LogContents, upto: u64) -> Result<Self, PlanError> {
+        let unreadable = |error| PlanError::unreadable(plan, error);
+        let (mut stored, rest) = if let Some(snapshot) = &contents.snapshot {
+            (Self::of_snapshot(&snapshot.records).map_err(unreadable)?, &*contents.records)
+        } else {
+            let (head, begun, rest) = Head::read(&contents.records).map_err(unreadable)?;
+            if head.forked.is_some() {
+                // What it comes to was never written.
+                return Err(unreadable(UnreadableLog::Incomplete));
+            }
+            let start = Start::Plan(begun);
+            (Self { head, start, entries: Vec::new(), since: 0, stop: None, last: 0 }, rest)
+        };
+        for (record, sequence) in rest.iter().zip(stored.last.saturating_add(1)..=upto) {
+            let entry = entry(plan, sequence, record)?;
             match entry.record {
-                Transition::Begun | Transition::Resumed => (since, stop) = (entry.sequence, None),
-                Transition::Stopped { stop: why } => stop = Some(why),
+                Transition::Begun | Transition::Resumed => {
+                    (stored.since, stored.stop) = (entry.sequence, None);
+                }
+                Transition::Stopped { stop: why } => stored.stop = Some(why),
                 _ => {}
             }
+            stored.last = entry.sequence;
+            stored.entries.push(entry);
         }
-        Ok(Self { head, plan: begun, entries, since, stop })
+        Ok(stored)
+    }
+
+    fn of_snapshot(records: &[Record]) -> Result<Self, UnreadableLog> {
+        let (first, texts) = records.split_first().ok_or(UnreadableLog::Incomplete)?;
+        let first: SnapshotHead =
+            serde_json::from_slice(first.as_bytes()).map_err(|error| UnreadableLog::Head(error.into()))?;
+        first.head.check()?;
+        let texts: Result<Vec<_>, _> =
+            texts.iter().map(|text| std::str::from_utf8(text.as_bytes())).collect();
+        let texts = texts.map_err(|error| UnreadableLog::Head(error.into()))?;
+        let snapshot = Snapshot::from_json(texts).map_err(|error| UnreadableLog::Head(error.into()))?;
+        Ok(Self {
+            head: first.head,
+            since: first.since,
+            stop: first.stop,
+            last: snapshot.sequence(),
+            start: Start::Snapshot(Box::new(snapshot)),
+            entries: Vec::new(),
+        })
     }
 
     /// The machine that the log comes to; the entries are used up.
@@ -184,14 +249,22 @@ impl Stored {
         executor: impl FnMut(&Plan, StepIndex) -> Option<Capabilities>,
     ) -> Result<Machine, PlanError> {
         let entries = std::mem::take(&mut self.entries);
-        Machine::replay(self.plan.clone(), policy, entries, executor)
-            .map_err(|error| PlanError::unreadable(plan, error))
+        let machine = match &self.start {
+            Start::Plan(plan) => Machine::replay(plan.clone(), policy, entries, executor),
+            Start::Snapshot(snapshot) => Machine::restore(snapshot, policy, entries, executor),
+        };
+        let machine = machine.map_err(|error| PlanError::unreadable(plan, error))?;
+        if machine.plan().id() == plan {
+            return Ok(machine);
+        }
+        let text = format!("it is that of plan `{}`", machine.plan().id());
+        Err(PlanError::unreadable(plan, UnreadableLog::Head(text.into())))
     }
 }
 
 fn entry(plan: &PlanId, sequence: u64, record: &Record) -> Result<Entry, PlanError> {
     let read = std::str::from_utf8(record.as_bytes())
-        .map_err(|error| crate::machine::RecordError::Malformed(serde::de::Error::custom(error)))
+        .map_err(|error| RecordError::Malformed(serde::de::Error::custom(error)))
         .and_then(Entry::from_json);
     read.map_err(|source| PlanError::unreadable(plan, UnreadableLog::Record { sequence, source }))
 }

@@ -9,10 +9,10 @@ use crate::{
     Plan, PlanStep, Planner as _, PlanningRequest, StepExecutor as _, StepIndex,
     machine::{Capabilities, Durability, Event, Machine},
     runner::{
-        PlanError, PlanWork, RunShared, Settings,
+        PlanError, PlanWork, RunShared, Settings, UnreadableLog,
         clock::Clock,
         driver::{Driver, Opened, Teller},
-        log::{self, Head, Stored},
+        log::{self, Head, Origin, Stored},
         shared::Hub,
         writer::Writer,
     },
@@ -36,7 +36,7 @@ impl Settings {
         let plan = match work {
             PlanWork::Goal(request) => {
                 let stop = scope.cancellation().clone();
-                let created = scope.wrap(self.create(request));
+                let created = scope.wrap(self.create(*request));
                 match stop.run_until_cancelled(created).await {
                     Some(plan) => plan?,
                     None => return Err(PlanError::Cancelled),
@@ -49,7 +49,7 @@ impl Settings {
         };
         let run = new_run();
         let kept = match &self.journal {
-            Some(_) => Some(self.keep(&plan, run.clone()).await?),
+            Some(_) => Some(self.keep(&plan, run.clone(), None).await?),
             None => None,
         };
         let machine = self.machine(Machine::new(plan, self.policy.clone(), self.asking()), &scope);
@@ -122,10 +122,15 @@ impl Settings {
     }
 
     /// Makes a log for a new plan, and claims it.
-    async fn keep(&self, plan: &Plan, run: RunId) -> Result<(Head, Writer), PlanError> {
+    pub(super) async fn keep(
+        &self,
+        plan: &Plan,
+        run: RunId,
+        forked: Option<Origin>,
+    ) -> Result<(Head, Writer), PlanError> {
         let (id, journal, log) = (plan.id(), self.journal()?, log::log_of(plan.id()));
         let of_journal = |error| PlanError::of_journal(id, error);
-        let (head, records) = Head::records(plan, run, None).map_err(of_journal)?;
+        let (head, records) = Head::records(plan, run, forked).map_err(of_journal)?;
         match journal.create(&log).await {
             Ok(()) => {}
             Err(error) if error.kind() == JournalErrorKind::AlreadyExists => {
@@ -146,9 +151,8 @@ impl Settings {
         let journal = self.journal()?;
         let of_journal = |error| PlanError::of_journal(plan, error);
         let contents = journal.read(log, ReadFrom::Latest).await.map_err(of_journal)?;
-        let is_unfinished = contents.snapshot.is_none()
-            && matches!(Head::read(&contents.records), Err(crate::UnreadableLog::Incomplete));
-        if !is_unfinished {
+        let read = Stored::read(plan, &contents, 0);
+        if !matches!(read, Err(PlanError::Unreadable { source: UnreadableLog::Incomplete, .. })) {
             return Err(PlanError::BegunBefore { plan: plan.clone() });
         }
         let claim = self.claim(plan, log).await?;
@@ -172,7 +176,7 @@ impl Settings {
         let writer = self.writer(log.clone(), claim, claim.next)?;
         let contents = journal.read(&log, ReadFrom::Latest).await;
         let contents = contents.map_err(|error| PlanError::of_journal(plan, error))?;
-        let mut stored = Stored::read(plan, &contents)?;
+        let mut stored = Stored::read(plan, &contents, u64::MAX)?;
         let machine = stored.replay(plan, self.policy.clone(), self.asking())?;
         Ok((machine, stored.head, writer))
     }

@@ -9,7 +9,7 @@ use crate::{Plan, PlanningRequest};
 #[derive(Clone, Debug)]
 pub enum PlanWork {
     /// Have a plan made for a goal, and run it.
-    Goal(PlanningRequest),
+    Goal(Box<PlanningRequest>),
     /// Run a plan from its beginning.
     Plan(Plan),
     /// Go on with a plan that the journal has.
@@ -18,7 +18,7 @@ pub enum PlanWork {
 
 impl From<PlanningRequest> for PlanWork {
     fn from(request: PlanningRequest) -> Self {
-        Self::Goal(request)
+        Self::Goal(Box::new(request))
     }
 }
 

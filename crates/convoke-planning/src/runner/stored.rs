@@ -1,6 +1,6 @@
 //! What can be done to a plan that the journal has, running or not, here or in another process.
 
-use convoke_core::{Journal as _, Metadata, PlanId, ReadFrom, Signal, SignalId, StepId};
+use convoke_core::{Journal as _, JournalErrorKind, Metadata, PlanId, ReadFrom, Signal, SignalId, StepId};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -11,7 +11,8 @@ use crate::{
         Settings,
         clock::Clock,
         live,
-        log::{self, Stored},
+        log::{self, Head, Origin, Stored},
+        opening,
         signal::PlanSignal,
         writer::{Told, Writer},
     },
@@ -24,10 +25,15 @@ struct Read {
 }
 
 impl Settings {
-    async fn read(&self, plan: &PlanId, from: ReadFrom) -> Result<Read, PlanError> {
+    async fn read(&self, plan: &PlanId) -> Result<Read, PlanError> {
+        self.read_from(plan, ReadFrom::Latest, u64::MAX).await
+    }
+
+    /// The state after the record with the number `upto`, where that is there.
+    async fn read_from(&self, plan: &PlanId, from: ReadFrom, upto: u64) -> Result<Read, PlanError> {
         let contents = self.journal()?.read(&log::log_of(plan), from).await;
         let contents = contents.map_err(|error| PlanError::of_journal(plan, error))?;
-        let mut stored = Stored::read(plan, &contents)?;
+        let mut stored = Stored::read(plan, &contents, upto)?;
         let machine = stored.replay(plan, self.policy.clone(), self.asking())?;
         Ok(Read { machine, stored })
     }
@@ -50,7 +56,7 @@ impl PlanRunner {
     ///
     /// [`PlanError::NotFound`], [`PlanError::Unreadable`], those of the journal.
     pub async fn status(&self, plan: &PlanId) -> Result<PlanProgress, PlanError> {
-        let Read { machine, stored } = self.0.read(plan, ReadFrom::Latest).await?;
+        let Read { machine, stored } = self.0.read(plan).await?;
         Ok(PlanProgress::of(&machine, stored.head.run, stored.stop))
     }
 
@@ -85,7 +91,7 @@ impl PlanRunner {
     }
 
     async fn check_gate(&self, plan: &PlanId, request: RequestId) -> Result<(), PlanError> {
-        let Read { machine, .. } = self.0.read(plan, ReadFrom::Latest).await?;
+        let Read { machine, .. } = self.0.read(plan).await?;
         let is_open = |pending: crate::machine::Pending| {
             pending.kind == PendingKind::Approval { request } && machine.request_of(pending.step) == request
         };
@@ -98,7 +104,7 @@ impl PlanRunner {
     ///
     /// [`PlanError::Refused`] where that start has none open, those of [`status`](Self::status).
     pub async fn answer(&self, plan: &PlanId, start: u64, answer: impl Into<Value>) -> Result<(), PlanError> {
-        let Read { machine, .. } = self.0.read(plan, ReadFrom::Latest).await?;
+        let Read { machine, .. } = self.0.read(plan).await?;
         let asks = |pending: crate::machine::Pending| matches!(pending.kind, PendingKind::Question { start: asking, .. } if asking == start);
         if !machine.pending().any(asks) {
             return Err(Refusal::StaleAnswer { start }.into());
@@ -112,7 +118,7 @@ impl PlanRunner {
     ///
     /// [`PlanError::NotRunning`] where the journal says that the last run has ended, those of [`status`](Self::status).
     pub async fn cancel(&self, plan: &PlanId) -> Result<(), PlanError> {
-        let Read { stored, .. } = self.0.read(plan, ReadFrom::Latest).await?;
+        let Read { stored, .. } = self.0.read(plan).await?;
         if stored.stop.is_some() || stored.since == 0 {
             return Err(PlanError::NotRunning { plan: plan.clone() });
         }
@@ -142,6 +148,32 @@ impl PlanRunner {
         writer.release().await.map_err(|error| PlanError::of_journal(plan, error))
     }
 
+    /// Makes a new plan, under `id`, of how a stored plan stood after one of its records: with the outputs of the steps
+    /// that were completed by then. It copies no claim and no approval; steps that were running or detached are pending,
+    /// under keys of their own, and are listed. The original stays as it is. [`resume`](Self::resume) runs the fork.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Compacted`] where that record is not kept any more, [`PlanError::NoSuchRecord`] where it is not there
+    /// yet, [`PlanError::BegunBefore`] where there is a plan of this id.
+    pub async fn fork(&self, plan: &PlanId, at: u64, id: PlanId) -> Result<Fork, PlanError> {
+        let head = self.0.read(plan).await?.stored.head;
+        let read = self.0.read_from(plan, ReadFrom::Before(head.after(at)), at).await;
+        let Read { machine, stored } = read.map_err(|error| compacted(error, plan, at, &head))?;
+        if stored.last != at {
+            return Err(PlanError::NoSuchRecord { plan: plan.clone(), asked: at, last: stored.last });
+        }
+        let (snapshot, restarted) = machine.snapshot().forked(id.clone());
+        let origin = Origin { plan: plan.clone(), run: head.run, at };
+        let (head, mut writer) = self.0.keep(snapshot.plan(), opening::new_run(), Some(origin)).await?;
+        let of_journal = |error| PlanError::of_journal(&id, error);
+        let records = log::snapshot(&head, (0, None), &snapshot);
+        writer.compact(records.map_err(|error| of_journal(log::unwritable(&id, error)))?);
+        settled(&id, &mut writer).await?;
+        writer.release().await.map_err(of_journal)?;
+        Ok(Fork { plan: id, restarted })
+    }
+
     /// Removes a stored plan.
     ///
     /// # Errors
@@ -154,6 +186,29 @@ impl PlanRunner {
     }
 }
 
+fn compacted(error: PlanError, plan: &PlanId, asked: u64, head: &Head) -> PlanError {
+    match &error {
+        PlanError::Journal { source, .. } => match source.kind() {
+            JournalErrorKind::Compacted { oldest } => {
+                let oldest = oldest.get().saturating_sub(head.after(0).get());
+                PlanError::Compacted { plan: plan.clone(), asked, oldest }
+            }
+            _ => error,
+        },
+        _ => error,
+    }
+}
+
+/// A plan that was made of another's past.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Fork {
+    /// The new plan.
+    pub plan: PlanId,
+    /// The steps that were running or detached there, and start anew here.
+    pub restarted: Vec<StepId>,
+}
+
 /// Makes the records of commands durable.
 async fn write(plan: &PlanId, writer: &mut Writer, commands: Vec<Command>) -> Result<(), PlanError> {
     let of_journal = |error| PlanError::of_journal(plan, error);
@@ -164,10 +219,16 @@ async fn write(plan: &PlanId, writer: &mut Writer, commands: Vec<Command>) -> Re
         }
     }
     writer.flush();
+    settled(plan, writer).await
+}
+
+/// Waits until everything that is under way is durable.
+async fn settled(plan: &PlanId, writer: &mut Writer) -> Result<(), PlanError> {
     loop {
         match std::future::poll_fn(|cx| writer.poll(cx)).await {
             Told::Durable(_) => return Ok(()),
-            Told::Failed(error) => return Err(of_journal(error)),
+            Told::Failed(error) => return Err(PlanError::of_journal(plan, error)),
+            // They wait for the next run.
             Told::Signals(_) => {}
         }
     }

@@ -61,8 +61,8 @@ pub(super) struct Writer {
     renewing: Option<Doing<Claim>>,
     renew_at: Option<Pin<Box<Sleep>>>,
     failed: bool,
-    /// Commits that were answered.
-    pub(super) commits: u64,
+    /// How many commits were begun, which numbers them.
+    commits: u64,
 }
 
 impl Writer {
@@ -132,7 +132,7 @@ impl Writer {
     /// Writes what is pending and then a snapshot of what it comes to.
     pub(super) fn compact(&mut self, records: Vec<Record>) {
         self.snapshot_due = false;
-        let mut commits = vec![self.commit(true)];
+        let mut commits = Vec::new();
         while !self.pending.is_empty() {
             commits.push(self.commit(true));
         }
@@ -150,7 +150,8 @@ impl Writer {
 
     /// The next commit: what is pending, as much of it as one may hold.
     fn commit(&mut self, strict: bool) -> Commit {
-        let mut commit = Commit::new(commit_id(self.token, self.next), self.token, self.next);
+        let mut commit = Commit::new(commit_id(self.token, self.commits), self.token, self.next);
+        self.commits += 1;
         let mut bytes = 0;
         let fits = self.pending.iter().take_while(|record| {
             let first = bytes == 0;
@@ -207,7 +208,6 @@ impl Writer {
             self.writing = None;
             match written {
                 Ok(written) => {
-                    self.commits += 1;
                     self.snapshot_due |= written.compaction_due;
                     if let Some(durable) = written.durable {
                         return Poll::Ready(Told::Durable(durable));

@@ -280,6 +280,7 @@ fn in_turn(parallel: u32) -> PlanPolicy {
     policy(|policy| policy.grace(ms(5)).max_parallel_steps(parallel))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the machine asks whether anybody takes the step")]
 fn press(_: &Plan, step: StepIndex) -> Option<Capabilities> {
     let capabilities = Capabilities::new();
     Some(if step.get() < 2 { capabilities.serial("press") } else { capabilities })

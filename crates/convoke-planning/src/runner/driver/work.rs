@@ -29,8 +29,7 @@ pub(super) enum Work {
 
 impl Work {
     pub(super) fn new(driver: &Driver, start: Start, stop: CancellationToken) -> Self {
-        let step = start.step;
-        let input = driver.machine.input(step);
+        let input = driver.machine.input(start.step);
         let of_step = start.deadline.and_then(|deadline| driver.clock.at(deadline));
         let deadline = of_step.into_iter().chain(driver.scope.deadline()).min();
         let scope = driver.scope.clone().with_cancellation(stop).with_deadline(deadline);

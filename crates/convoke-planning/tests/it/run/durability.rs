@@ -1,1 +1,338 @@
-//! x
+//! What is kept, and what a later run makes of it.
+
+use std::time::Duration;
+
+use convoke_core::{Journal, LogId, OwnerId, PlanId, ReadFrom};
+use convoke_journal::{FileJournal, MemoryJournal};
+use convoke_planning::{
+    FunctionStepExecutor, PlanError, PlanPolicy, PlanRunner, RunOptions, StepStatus, UnreadableLog,
+    machine::{Capabilities, Durability, Effects, Refusal, StepErrorCode, StopReason},
+};
+
+use super::support::{Act, Script, ms, policy, runner, with};
+use crate::fixtures::{large, step};
+
+fn id() -> PlanId {
+    PlanId::new("plan").unwrap()
+}
+
+fn log() -> LogId {
+    LogId::new("plan/plan").unwrap()
+}
+
+fn chain(length: usize) -> convoke_planning::Plan {
+    let steps = (0..length)
+        .map(|n| if n == 0 { step("s0") } else { step(format!("s{n}")).after(format!("s{}", n - 1)) });
+    convoke_planning::PlanValidator::new(&large()).validate(crate::fixtures::draft(steps)).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resumed_plan_runs_what_is_left() {
+    let (script, journal) = (Script::new(), MemoryJournal::new());
+    let runner = with(&script, policy(|policy| policy.steps_per_run(1)), |builder| builder.journal(journal));
+    let run = runner.run_plan(chain(2)).await.unwrap();
+    assert_eq!(run.stop, StopReason::StepBudget);
+    let again = runner.resume(&id()).await.unwrap();
+    assert_eq!(
+        (again.stop, again.run, script.order()),
+        (StopReason::Completed, run.run, vec!["s0".to_owned(), "s1".to_owned()])
+    );
+}
+
+#[tokio::test]
+async fn a_plan_outlives_its_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new();
+    for durability in [Durability::Strict, Durability::Relaxed, Durability::OnExit] {
+        let folder = folder.path().join(format!("{durability:?}"));
+        let journal = FileJournal::open(&folder).await.unwrap();
+        let first = with(&script, policy(|policy| policy.steps_per_run(3)), |builder| {
+            builder.journal(journal).durability(durability)
+        });
+        assert_eq!(first.run_plan(chain(5)).await.unwrap().stop, StopReason::StepBudget);
+        drop(first);
+
+        let journal = FileJournal::open(&folder).await.unwrap();
+        let second =
+            with(&script, PlanPolicy::default(), |builder| builder.journal(journal).durability(durability));
+        let before = second.status(&id()).await.unwrap();
+        assert_eq!(
+            (before.stop, before.status("s2")),
+            (Some(StopReason::StepBudget), Some(StepStatus::Completed))
+        );
+        let run = second.resume(&id()).await.unwrap();
+        assert_eq!((run.stop, run.executed), (StopReason::Completed, 2));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_has_one_runner_at_a_time() {
+    let (script, journal) = (Script::new().with("s0", [Act::Slow(ms(50))]), MemoryJournal::new());
+    let one = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    let other = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    let handle = one.start(chain(1), RunOptions::new());
+    tokio::time::sleep(ms(10)).await;
+    let refused = other.resume(&id()).await.unwrap_err();
+    assert!(matches!(refused, PlanError::Claimed { .. }), "{refused:?}");
+    let refused = other.run_plan(chain(1)).await.unwrap_err();
+    assert!(matches!(refused, PlanError::BegunBefore { .. }), "{refused:?}");
+    assert_eq!(handle.await.unwrap().stop, StopReason::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_stalled_is_fenced() {
+    let (script, journal) = (Script::new().with("s0", [Act::Slow(ms(50))]), MemoryJournal::new());
+    let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    let handle = runner.start(chain(2), RunOptions::new());
+    tokio::time::sleep(ms(10)).await;
+    // Somebody with the name of the owner is the owner, come back.
+    let thief = OwnerId::new("thief").unwrap();
+    let taken = take(&journal, &thief).await;
+    let run = handle.await.unwrap();
+    assert_eq!((run.stop, script.starts("s1")), (StopReason::ClaimLost, 0));
+    assert!(run.error.is_some());
+    journal.release(&log(), taken).await.unwrap();
+    assert_eq!(runner.resume(&id()).await.unwrap().stop, StopReason::Completed);
+}
+
+/// Takes a claim whose owner renews it no more: on the paused clock, one that has stalled.
+async fn take(journal: &MemoryJournal, owner: &OwnerId) -> convoke_core::FencingToken {
+    loop {
+        // The clock jumps, and the owner has had no turn.
+        tokio::time::advance(Duration::from_secs(31)).await;
+        if let Ok(claim) = journal.claim(&log(), owner, Duration::from_mins(10)).await {
+            return claim.token;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_is_renewed_while_a_run_goes_on() {
+    let (script, journal) =
+        (Script::new().with("s0", [Act::Slow(Duration::from_mins(5))]), MemoryJournal::new());
+    let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    assert_eq!(runner.run_plan(chain(2)).await.unwrap().stop, StopReason::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_detached_step_is_not_started_again_unasked() {
+    let (script, journal) = (Script::new().with("s0", [Act::Deaf(ms(500)), Act::Done]), MemoryJournal::new());
+    let runner = with(&script, policy(|policy| policy.run_timeout(ms(100))), |builder| {
+        builder.journal(journal.clone())
+    });
+    let run = runner.run_plan(chain(1)).await.unwrap();
+    assert_eq!((run.stop, run.detached), (StopReason::RunTimeout, 1));
+
+    let step = "s0".try_into().unwrap();
+    let refused = runner.reset_step(&id(), &step).await.unwrap_err();
+    assert!(
+        matches!(refused, PlanError::Refused(Refusal::NotReset { .. })),
+        "it still runs here: {refused:?}"
+    );
+    let resetting = policy(|policy| policy.run_timeout(Duration::from_secs(9)).reset_detached_on_resume());
+    let resetting = with(&script, resetting, |builder| builder.journal(journal.clone()));
+    let run = resetting.start(id(), RunOptions::new());
+    tokio::time::sleep(ms(10)).await;
+    assert_eq!(script.starts("s0"), 1, "it still runs here");
+    tokio::time::sleep(ms(500)).await;
+    drop(run);
+
+    // Once it has ended, it may start again: by the option, or by a reset.
+    assert_eq!(resetting.resume(&id()).await.unwrap().stop, StopReason::Completed);
+    assert_eq!(script.starts("s0"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reset_step_starts_anew_under_another_key() {
+    let (script, journal) = (Script::new().with("s0", [Act::Fails, Act::Done]), MemoryJournal::new());
+    let runner =
+        with(&script, policy(convoke_planning::PlanPolicyBuilder::continue_after_failure), |builder| {
+            builder.journal(journal.clone())
+        });
+    let run = runner.run_plan(chain(3)).await.unwrap();
+    assert_eq!((run.stop, run.skipped), (StopReason::Failed, 2));
+    assert_eq!(runner.resume(&id()).await.unwrap().stop, StopReason::Failed, "a failed step stays failed");
+
+    runner.reset_step(&id(), &"s0".try_into().unwrap()).await.unwrap();
+    let run = runner.resume(&id()).await.unwrap();
+    assert_eq!((run.stop, run.step("s0").unwrap().attempts), (StopReason::Completed, 1));
+    let keys: Vec<_> = script.seen().into_iter().map(|seen| seen.key).collect();
+    assert_eq!(keys, ["plan/s0/0", "plan/s0/1", "plan/s1/0", "plan/s2/0"]);
+    let refused = runner.reset_step(&id(), &"s0".try_into().unwrap()).await.unwrap_err();
+    assert!(matches!(refused, PlanError::Refused(Refusal::NotReset { .. })), "{refused:?}");
+    let unknown = runner.reset_step(&id(), &"zero".try_into().unwrap()).await.unwrap_err();
+    assert!(matches!(unknown, PlanError::UnknownStep { .. }), "{unknown:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_steps_are_tried_again_where_that_is_asked_for() {
+    let (script, journal) = (Script::new().with("s0", [Act::Fails, Act::Done]), MemoryJournal::new());
+    let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    assert_eq!(runner.run_plan(chain(1)).await.unwrap().stop, StopReason::Failed);
+    let run = runner.resume_with(&id(), RunOptions::new().retrying_failed()).await.unwrap();
+    assert_eq!(run.stop, StopReason::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_from_elsewhere_ends_the_run_that_goes_on_and_no_other() {
+    let (script, journal) = (Script::new().with("s0", [Act::Slow(ms(50))]), MemoryJournal::new());
+    let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    let handle = runner.start(chain(2), RunOptions::new());
+    tokio::time::sleep(ms(10)).await;
+    runner.cancel(&id()).await.unwrap();
+    assert_eq!(handle.await.unwrap().stop, StopReason::Cancelled);
+    let refused = runner.cancel(&id()).await.unwrap_err();
+    assert!(matches!(refused, PlanError::NotRunning { .. }), "{refused:?}");
+    assert_eq!(runner.resume(&id()).await.unwrap().stop, StopReason::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_begins_where_the_other_was() {
+    let (script, journal) = (Script::new(), MemoryJournal::new());
+    let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    let original = runner.run_plan(chain(4)).await.unwrap();
+    let fork = PlanId::new("fork").unwrap();
+    // begun, s0 started, s0 completed, s1 started
+    let forked = runner.fork(&id(), 4, fork.clone()).await.unwrap();
+    assert_eq!(forked.restarted.iter().map(convoke_core::StepId::as_str).collect::<Vec<_>>(), ["s1"]);
+    let taken = runner.fork(&id(), 4, fork.clone()).await.unwrap_err();
+    assert!(matches!(taken, PlanError::BegunBefore { .. }), "{taken:?}");
+
+    let run = runner.resume(&fork).await.unwrap();
+    assert_eq!((run.stop, run.executed, run.text("s0")), (StopReason::Completed, 3, Some("did s0")));
+    assert_ne!(run.run, original.run);
+    assert_eq!(script.seen()[4].key, "fork/s1/1");
+    assert_eq!(runner.status(&id()).await.unwrap().stop, Some(StopReason::Completed));
+    let beyond = runner.fork(&id(), 99, PlanId::new("other").unwrap()).await.unwrap_err();
+    assert!(matches!(beyond, PlanError::NoSuchRecord { asked: 99, .. }), "{beyond:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_log_is_compacted_and_resumes_alike() {
+    let journal = MemoryJournal::retaining(convoke_journal::Retain::Snapshots(0));
+    let big = "x".repeat(20_000);
+    let executor = move |limit: u64| {
+        let big = big.clone();
+        let executor = FunctionStepExecutor::new(move |_, _| {
+            let big = big.clone();
+            async move { Ok(big) }
+        });
+        let policy = policy(|policy| policy.steps_per_run(limit));
+        PlanRunner::builder().executor(executor).policy(policy).journal(journal.clone()).build().unwrap()
+    };
+    let runner = executor(150);
+    let run = runner.run_plan(chain(200)).await.unwrap();
+    assert_eq!(run.stop, StopReason::StepBudget, "{:?}", run.error);
+    let fork = PlanId::new("fork").unwrap();
+    let compacted = runner.fork(&id(), 1, fork.clone()).await.unwrap_err();
+    let PlanError::Compacted { oldest, .. } = compacted else { panic!("{compacted:?}") };
+    assert!(oldest > 1);
+    let before = runner.status(&id()).await.unwrap();
+    assert_eq!(before.counts[&StepStatus::Completed], 150);
+    runner.fork(&id(), oldest, fork.clone()).await.unwrap();
+    let run = executor(1_000).resume(&id()).await.unwrap();
+    assert_eq!((run.stop, run.executed), (StopReason::Completed, 50));
+    assert_eq!(executor(1_000).resume(&fork).await.unwrap().stop, StopReason::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_that_was_deleted_may_run_again_as_another_run() {
+    let (script, journal) = (Script::new(), MemoryJournal::new());
+    let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    let first = runner.run_plan(chain(1)).await.unwrap();
+    runner.delete(&id()).await.unwrap();
+    let second = runner.run_plan(chain(1)).await.unwrap();
+    assert_ne!(first.run, second.run);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_log_that_was_never_finished_is_begun_again() {
+    let (script, journal) = (Script::new(), MemoryJournal::new());
+    journal.create(&log()).await.unwrap();
+    let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    let unfinished = runner.resume(&id()).await.unwrap_err();
+    let PlanError::Unreadable { source: UnreadableLog::Incomplete, .. } = unfinished else {
+        panic!("{unfinished:?}")
+    };
+    assert_eq!(runner.run_plan(chain(1)).await.unwrap().stop, StopReason::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_side_effect_that_was_interrupted_is_not_repeated() {
+    let (script, journal) = (Script::new().with("s0", [Act::Slow(ms(500)), Act::Done]), MemoryJournal::new());
+    let script = script.able("s0", Capabilities::new().with_effects(Effects::SideEffect));
+    let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    let copy = interrupted(&runner, &journal).await;
+    let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(copy.clone()));
+    let run = runner.resume(&id()).await.unwrap();
+    assert_eq!((run.stop, run.step("s0").unwrap().outcome_unknown), (StopReason::NoReadyStep, true));
+    assert_eq!(script.starts("s0"), 1);
+    runner.reset_step(&id(), &"s0".try_into().unwrap()).await.unwrap();
+    assert_eq!(runner.resume(&id()).await.unwrap().stop, StopReason::Completed);
+}
+
+/// What a journal would have had, had the process ended while the first step ran.
+async fn interrupted(runner: &PlanRunner, journal: &MemoryJournal) -> MemoryJournal {
+    let handle = runner.start(chain(1), RunOptions::new());
+    tokio::time::sleep(ms(10)).await;
+    let contents = journal.read(&log(), ReadFrom::Latest).await.unwrap();
+    let copy = MemoryJournal::new();
+    copy.create(&log()).await.unwrap();
+    let claim = copy.claim(&log(), &OwnerId::new("copy").unwrap(), ms(1)).await.unwrap();
+    let commit =
+        convoke_core::Commit::new("copy".try_into().unwrap(), claim.token, convoke_core::Sequence::START)
+            .with_records(contents.records);
+    copy.append(&log(), commit).await.unwrap();
+    copy.release(&log(), claim.token).await.unwrap();
+    drop(handle);
+    copy
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_ends_its_process_fails_at_the_fifth_time() {
+    let (script, journal) = (Script::new().with("s0", [Act::Slow(ms(500))]), MemoryJournal::new());
+    let mut copy = interrupted(
+        &with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone())),
+        &journal,
+    )
+    .await;
+    for interruptions in 1..=5 {
+        let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(copy.clone()));
+        if interruptions == 5 {
+            let run = runner.resume(&id()).await.unwrap();
+            let error = run.step("s0").unwrap().error.clone().unwrap();
+            assert_eq!((run.stop, error.code), (StopReason::Failed, StepErrorCode::InterruptedRepeatedly));
+            break;
+        }
+        copy = resumed_and_interrupted(&runner, &copy).await;
+    }
+    let attempts: Vec<_> = script.seen().into_iter().map(|seen| (seen.attempt, seen.key)).collect();
+    assert_eq!(attempts, vec![(1, "plan/s0/0".to_owned()); 5]);
+}
+
+async fn resumed_and_interrupted(runner: &PlanRunner, journal: &MemoryJournal) -> MemoryJournal {
+    let handle = runner.start(id(), RunOptions::new());
+    tokio::time::sleep(ms(10)).await;
+    let contents = journal.read(&log(), ReadFrom::Latest).await.unwrap();
+    let copy = MemoryJournal::new();
+    copy.create(&log()).await.unwrap();
+    let claim = copy.claim(&log(), &OwnerId::new("copy").unwrap(), ms(1)).await.unwrap();
+    let commit =
+        convoke_core::Commit::new("copy".try_into().unwrap(), claim.token, convoke_core::Sequence::START)
+            .with_records(contents.records);
+    copy.append(&log(), commit).await.unwrap();
+    copy.release(&log(), claim.token).await.unwrap();
+    drop(handle);
+    copy
+}
+
+#[tokio::test]
+async fn nothing_is_stored_without_a_journal() {
+    let runner = runner(&Script::new(), PlanPolicy::default());
+    let error = runner.resume(&id()).await.unwrap_err();
+    assert!(matches!(error, PlanError::NoJournal), "{error:?}");
+    let journal = MemoryJournal::new();
+    let runner = with(&Script::new(), PlanPolicy::default(), |builder| builder.journal(journal));
+    let error = runner.status(&id()).await.unwrap_err();
+    assert!(matches!(error, PlanError::NotFound { .. }), "{error:?}");
+}

@@ -66,7 +66,8 @@ async fn a_run_goes_on_past_a_failure_where_it_may() {
         [StepStatus::Failed, StepStatus::Skipped, StepStatus::Completed, StepStatus::Skipped]
     );
     for id in ["b", "d"] {
-        let causes: Vec<_> = run.step(id).unwrap().skipped_because_of.iter().map(|id| id.as_str()).collect();
+        let causes: Vec<_> =
+            run.step(id).unwrap().skipped_because_of.iter().map(convoke_core::StepId::as_str).collect();
         assert_eq!(causes, ["a"]);
     }
     assert_eq!((run.failed, run.skipped, run.completed), (1, 2, 1));
