@@ -1,10 +1,18 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
 use crate::{
     Plan, PlanPolicy, PlanPolicyBuilder, PrioritySignals, StepIndex,
     StepStatus::*,
     machine::{
         Capabilities, Command, Effects, Event, Machine, Record, Refusal, ReplayError, StepErrorCode,
         StopReason, WorkOutcome,
-        tests::bench::{Bench, ms, plan, policy, step},
+        tests::{
+            bench::{Bench, ms, plan, policy, step},
+            properties::{case, config, storm, told},
+            snapshots::drive,
+        },
     },
 };
 
@@ -345,5 +353,33 @@ fn what_still_runs_is_known_though_its_end_was_not_recorded() {
         let mut next = next.again(in_turn(2));
         next.send(Event::DetachedEnded { start: 1 });
         assert!(next.resume().machine.is_outcome_unknown(a));
+    }
+}
+
+proptest! {
+    #![proptest_config(config(256))]
+
+    /// However a run ended, recorded or not, what still runs of it is not started a second time.
+    #[test]
+    fn what_still_runs_never_runs_twice(case in case(), told in told(), is_recorded in any::<bool>()) {
+        let mut bench = storm(&case, told, &mut |_| {});
+        let mut still: BTreeMap<_, _> = bench.at_work.iter().map(|(step, work)| (*step, work.start)).collect();
+        let machine = &bench.machine;
+        let given_up = machine.plan().indices().filter(|step| machine.is_detached(*step));
+        still.extend(given_up.map(|step| (step, machine.ledger.row(step).start)));
+        if bench.stop.is_none() {
+            bench.send(if is_recorded { Event::Cancel } else { Event::StoreFailed });
+            bench.pass(60).try_send(Event::Tick).ok();
+        }
+        let set = policy(|policy| {
+            policy.max_parallel_steps(3).max_attempts(3).continue_after_failure().reset_detached_on_resume()
+        });
+        let mut next = bench.again(set);
+        next.send(Event::Resume { retry_failed: true, still_running: still.values().copied().collect() });
+        drive(&mut next);
+        for start in &next.starts {
+            prop_assert!(!still.contains_key(&start.step), "{:?}", start);
+        }
+        prop_assert!(still.keys().all(|step| next.machine.is_detached(*step)));
     }
 }
