@@ -108,7 +108,7 @@ impl Machine {
         }
         self.enter(step, Phase::Starting);
         let sequence = self.ledger.sequence();
-        if self.holds_starts() {
+        if self.holds_starts() || side_effect && !self.muted {
             self.held.push_back((sequence, step));
         } else {
             self.launch(now, step, sequence, out);

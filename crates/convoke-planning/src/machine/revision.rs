@@ -192,7 +192,9 @@ impl Machine {
         let requests = std::mem::take(&mut self.requests).into_iter();
         let requests = requests.filter_map(|(request, step)| Some((request, place(step)?)));
         self.requests = requests.collect();
-        // No start is held here: the planner is asked when all records before the ask are durable, and none follows.
+        // The planner need not wait for the ask to become durable, so that starts may still be held.
+        let held = std::mem::take(&mut self.held).into_iter();
+        self.held = held.filter_map(|(sequence, step)| Some((sequence, place(step)?))).collect();
         self.timers.relocate(place);
         self.failures = std::mem::take(&mut self.failures).into_iter().filter_map(place).collect();
         for step in ready {

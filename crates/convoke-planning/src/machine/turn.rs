@@ -92,7 +92,8 @@ impl Machine {
     }
 
     fn flush(&mut self, last: u64, out: &mut Vec<Command>) {
-        let wanted = self.settings.durability == Durability::Strict || !self.is_running();
+        let is_waited_for = self.held.back().is_some_and(|held| held.0 > self.flushed);
+        let wanted = self.settings.durability == Durability::Strict || is_waited_for || !self.is_running();
         if wanted && !self.muted && self.flushed < last {
             self.flushed = last;
             out.push(Command::Flush);

@@ -2,8 +2,8 @@ use crate::{
     Plan, PlanPolicy, PlanValidator, StepDraft,
     StepStatus::*,
     machine::{
-        Capabilities, Command, Durability, Event, Finding, HookDecision, Machine, Question, Record, Refusal,
-        StepErrorCode, StopReason, WorkOutcome,
+        Capabilities, Command, Durability, Effects, Event, Finding, HookDecision, Machine, Question, Record,
+        Refusal, StepErrorCode, StopReason, WorkOutcome,
         tests::bench::{Bench, failure, ms, output, plan, policy, step},
     },
 };
@@ -299,6 +299,26 @@ fn who_has_a_serial_turn_keeps_it() {
     assert_eq!(bench.working(), ["works"]);
     bench.done("works");
     assert_eq!(bench.working(), ["x"]);
+}
+
+#[test]
+fn a_start_that_is_held_while_the_planner_is_asked_goes_on_at_its_new_place() {
+    let machine = Machine::new(
+        plan([step("a"), step("pay").after_end_of("z"), step("z")]),
+        replanning(1),
+        |_, step| {
+            let effects = if step.get() == 1 { Effects::SideEffect } else { Effects::Idempotent };
+            Some(Capabilities::new().with_effects(effects))
+        },
+    );
+    let mut bench = Bench::of(machine.with_durability(Durability::Relaxed)).begin();
+    bench.durable_at_once = false;
+    bench.done("z").fail("a");
+    assert_eq!((asked(&bench), bench.working().len()), (vec!["a".to_owned()], 0));
+    revise(&mut bench, [step("x").after("y"), step("y").gated(), step("z"), step("pay").after_end_of("z")]);
+    assert_eq!(bench.working().len(), 0);
+    bench.persisted();
+    assert_eq!(bench.working(), ["pay"]);
 }
 
 #[test]

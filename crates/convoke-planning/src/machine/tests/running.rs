@@ -2,7 +2,7 @@ use crate::{
     PrioritySignals, StepDraft,
     StepStatus::*,
     machine::{
-        Capabilities, Command, Durability, Event, Machine, Record, StopReason,
+        Capabilities, Command, Durability, Effects, Event, Machine, Record, StopReason,
         tests::bench::{Bench, output, plan, policy, step},
     },
 };
@@ -135,6 +135,31 @@ fn without_strict_durability_starts_wait_for_nothing_and_the_end_still_does() {
         assert_eq!((bench.stop, bench.flushes), (None, 1));
         bench.persisted();
         assert_eq!(bench.stop, Some(StopReason::Completed));
+    }
+}
+
+#[test]
+fn a_step_with_side_effects_starts_when_that_is_durable_whatever_else_is() {
+    for durability in [Durability::Strict, Durability::Relaxed, Durability::OnExit] {
+        let of = |place: u32| match place {
+            0 => Capabilities::new().with_effects(Effects::SideEffect),
+            _ => Capabilities::new(),
+        };
+        let set = policy(|policy| policy.max_parallel_steps(2));
+        let machine = Machine::new(plan([step("pay"), step("look")]), set, |_, step| Some(of(step.get())));
+        let mut bench = Bench::of(machine.with_durability(durability));
+        bench.durable_at_once = false;
+        bench.send(Event::Begin);
+        let is_strict = durability == Durability::Strict;
+        assert_eq!((bench.working().contains(&"look".to_owned()), bench.flushes), (!is_strict, 1));
+        assert!(!bench.working().contains(&"pay".to_owned()), "{durability:?}");
+        bench.send(Event::Tick);
+        assert_eq!(bench.flushes, 1, "asked for once");
+        bench.persisted();
+        assert_eq!(bench.working(), ["pay", "look"]);
+        // Its end is as durable as any other.
+        bench.done("pay");
+        assert_eq!(bench.flushes, 1 + usize::from(is_strict));
     }
 }
 
