@@ -134,7 +134,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Plan, PlanPolicy, PriorityScorer, ReadyQueue, StepIndex};
+use crate::{Plan, PlanPolicy, PriorityScorer, ReadyQueue, ScoreError, StepIndex};
 
 use ending::Ending;
 use ledger::Ledger;
@@ -164,6 +164,8 @@ pub struct Machine {
     /// Steps whose end a planner may be asked about.
     failures: VecDeque<StepIndex>,
     asking: Option<Asking>,
+    /// Why no further step starts, where a score orders nothing.
+    score_error: Option<ScoreError>,
     ending: Option<Ending>,
     closing: Option<Closing>,
     /// Whether records go nowhere any more.
@@ -277,6 +279,7 @@ impl Machine {
             timers: Timers::default(),
             failures: VecDeque::new(),
             asking: None,
+            score_error: None,
             ending: None,
             closing: None,
             muted: false,
@@ -328,7 +331,10 @@ impl Machine {
         self
     }
 
-    /// Asks another scorer which of the ready steps is first. A step whose score orders nothing is blocked.
+    /// Asks another scorer which of the ready steps is first.
+    ///
+    /// A score that orders nothing ends the run with [`StopReason::InvalidScore`]: nothing starts any more, what is at work
+    /// ends, and [`score_error`](Self::score_error) names the step, which stays pending.
     #[must_use]
     pub fn with_scorer(mut self, scorer: impl PriorityScorer) -> Self {
         self.queue = self.queue.with_scorer(scorer);
@@ -356,7 +362,7 @@ impl Machine {
 
     /// Whether nothing starts any more.
     fn is_halted(&self) -> bool {
-        self.ending.is_some() || self.is_stopped_by_failure()
+        self.ending.is_some() || self.score_error.is_some() || self.is_stopped_by_failure()
     }
 
     fn holds_starts(&self) -> bool {

@@ -48,12 +48,13 @@ impl Machine {
     }
 
     /// Puts a step among those that start when a place is free.
-    pub(super) fn enqueue(&mut self, now: Moment, step: StepIndex, out: &mut Vec<Command>) {
-        match self.queue.push(&self.plan, step, now.unix_millis) {
-            Ok(()) => self.enter(step, Phase::Queued),
-            Err(error) => {
-                self.enter(step, Phase::Idle);
-                self.block(now, step, StepError::new(StepErrorCode::InvalidScore, error.to_string()), out);
+    pub(super) fn enqueue(&mut self, now: Moment, step: StepIndex) {
+        self.enter(step, Phase::Idle);
+        // A scorer that fails ends the run, and is not asked again.
+        if self.score_error.is_none() {
+            match self.queue.push(&self.plan, step, now.unix_millis) {
+                Ok(()) => self.enter(step, Phase::Queued),
+                Err(error) => self.score_error = Some(error),
             }
         }
     }
@@ -155,13 +156,13 @@ impl Machine {
     }
 
     /// Gives back the place and the serial turn of a step whose work has ended.
-    pub(super) fn vacate(&mut self, now: Moment, step: StepIndex, out: &mut Vec<Command>) {
+    pub(super) fn vacate(&mut self, now: Moment, step: StepIndex) {
         let key = self.executor(step).serial;
         self.serials.give_back(key, step);
         while let Some(next) = self.serials.next(key) {
             self.count();
             if self.phase(next) == Phase::Parked {
-                self.enqueue(now, next, out);
+                self.enqueue(now, next);
                 if self.phase(next) == Phase::Queued {
                     return;
                 }

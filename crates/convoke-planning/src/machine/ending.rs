@@ -43,7 +43,7 @@ impl Machine {
                 Phase::Starting => {
                     self.enter(step, Phase::Idle);
                     self.record_of(now, out, step, |step| Record::Released { step });
-                    self.vacate(now, step, out);
+                    self.vacate(now, step);
                 }
                 Phase::Running => {
                     self.enter(step, Phase::Stopping);
@@ -158,6 +158,9 @@ impl Machine {
 
     /// Why a run ends that nobody told to.
     fn reason(&self, now: Moment) -> StopReason {
+        if self.score_error.is_some() {
+            return StopReason::InvalidScore;
+        }
         let ready = self.phases.count(Phase::Queued) + self.phases.count(Phase::Parked) > 0;
         let count = |status| self.ledger.count(status);
         if ready && !self.is_halted() && !self.is_past_last_start(now) {

@@ -45,8 +45,6 @@ codes! {
     Denied = "denied";
     /// No executor takes it.
     NoExecutor = "no_executor";
-    /// Its score orders nothing.
-    InvalidScore = "invalid_score";
 }
 
 impl fmt::Display for StepErrorCode {

@@ -38,7 +38,7 @@ impl Machine {
         let asks = self.settings.hook || is_open || self.needs_approval(step);
         let answered = notes.is_some_and(|notes| notes.answer.is_some());
         if !asks || answered {
-            return self.enqueue(now, step, out);
+            return self.enqueue(now, step);
         }
         let request = self.request(step);
         let (approved, gate, hook_asked) = self
@@ -49,7 +49,7 @@ impl Machine {
         let hook_asked = hook_asked && (is_approved || gate == Some(request));
         let hook_spoke = hook_asked || !self.settings.hook;
         if hook_spoke && is_approved {
-            self.enqueue(now, step, out);
+            self.enqueue(now, step);
         } else if hook_spoke {
             self.open_gate(now, step, (request, hook_asked), out);
         } else if !self.is_halted() {
@@ -125,9 +125,9 @@ impl Machine {
         self.enter(step, Phase::Idle);
         let is_approved = self.ledger.notes(step).and_then(|notes| notes.approved) == Some(request);
         match decision {
-            HookDecision::Allow if !self.needs_approval(step) => self.enqueue(now, step, out),
+            HookDecision::Allow if !self.needs_approval(step) => self.enqueue(now, step),
             HookDecision::Allow | HookDecision::RequireApproval if is_approved => {
-                self.enqueue(now, step, out);
+                self.enqueue(now, step);
             }
             HookDecision::Allow | HookDecision::RequireApproval => {
                 self.open_gate(now, step, (request, true), out);

@@ -143,7 +143,7 @@ impl Machine {
         if self.ledger.revising().is_none() {
             self.asking = None;
         }
-        self.withdraw(now, out);
+        self.withdraw(now);
         if self.is_running() {
             self.agenda.extend(self.plan.indices());
         }
@@ -151,7 +151,7 @@ impl Machine {
     }
 
     /// Takes back what was on its way because of an end that is none any more.
-    fn withdraw(&mut self, now: Moment, out: &mut Vec<Command>) {
+    fn withdraw(&mut self, now: Moment) {
         let gone = |machine: &Self, step: StepIndex| {
             let pending = machine.ledger.status(step) == StepStatus::Pending;
             pending && machine.phase(step) != Phase::Idle && !machine.ledger.is_ready(step)
@@ -162,7 +162,7 @@ impl Machine {
             self.requests.retain(|_, other| *other != step);
             self.enter(step, Phase::Idle);
             // Were it next in turn, another is.
-            self.vacate(now, step, out);
+            self.vacate(now, step);
         }
     }
 }

@@ -40,9 +40,10 @@ impl Machine {
 
     /// Asks the planner about the next failure that it was not asked about.
     pub(super) fn consider_revision(&mut self, now: Moment, out: &mut Vec<Command>) {
-        if self.ending.is_some() {
+        if self.ending.is_some() || self.score_error.is_some() {
             // They are on record, so that a later run offers them.
             self.failures.clear();
+            self.asking.take_if(|asking| !asking.asked);
         }
         while self.asking.is_none() {
             let Some(step) = self.failures.pop_front() else { return };
@@ -134,18 +135,12 @@ impl Machine {
         self.asking = None;
         let before = std::mem::replace(&mut self.plan, plan.clone());
         self.record(now, out, Record::Revised { plan: plan.clone() });
-        self.follow(now, &before, executors, out);
+        self.follow(now, &before, executors);
         Ok(())
     }
 
     /// Moves everything that is under way to the places of the new revision.
-    fn follow(
-        &mut self,
-        now: Moment,
-        before: &Plan,
-        mut executors: Vec<Option<Capabilities>>,
-        out: &mut Vec<Command>,
-    ) {
+    fn follow(&mut self, now: Moment, before: &Plan, mut executors: Vec<Option<Capabilities>>) {
         let steps = self.plan.steps().len();
         executors.resize(steps, None);
         self.serials = Serials::default();
@@ -198,7 +193,7 @@ impl Machine {
         self.timers.relocate(place);
         self.failures = std::mem::take(&mut self.failures).into_iter().filter_map(place).collect();
         for step in ready {
-            self.enqueue(now, step, out);
+            self.enqueue(now, step);
         }
         self.agenda = self.plan.indices().collect();
     }

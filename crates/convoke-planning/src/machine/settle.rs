@@ -69,7 +69,7 @@ impl Machine {
                 self.enter(step, Phase::Question);
             }
         }
-        self.vacate(now, step, out);
+        self.vacate(now, step);
     }
 
     /// The run is over: what ended because of that does not count.
@@ -86,7 +86,7 @@ impl Machine {
         }
         self.enter(step, Phase::Idle);
         self.record_of(now, out, step, |step| Record::Released { step });
-        self.vacate(now, step, out);
+        self.vacate(now, step);
     }
 
     pub(super) fn detached_ended(&mut self, now: Moment, step: StepIndex, out: &mut Vec<Command>) {
@@ -96,7 +96,7 @@ impl Machine {
         self.record_of(now, out, step, |step| Record::DetachedEnded { step });
         if self.phase(step) == Phase::Detached {
             self.enter(step, Phase::Idle);
-            self.vacate(now, step, out);
+            self.vacate(now, step);
         }
     }
 

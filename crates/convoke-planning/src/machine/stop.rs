@@ -32,6 +32,8 @@ reasons! {
     Cancelled = "cancelled";
     /// The plan ran longer than its `run_timeout`.
     RunTimeout = "run_timeout";
+    /// The score of a step orders nothing; [`Machine::score_error`](crate::machine::Machine::score_error) names the step.
+    InvalidScore = "invalid_score";
     /// A step is ready, and `max_step_runs` lets none start any more.
     StepRunLimit = "step_run_limit";
     /// A step is ready, and `steps_per_run` lets none start in this run.

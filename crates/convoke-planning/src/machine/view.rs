@@ -6,7 +6,7 @@ use convoke_core::{Metadata, derived_id};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Plan, StepIndex, StepStatus, Wait,
+    Plan, ScoreError, StepIndex, StepStatus, Wait,
     machine::{
         Closing, Finding, Machine, Outputs, Question, RequestId, Snapshot, StepError, StepInput, StopReason,
         ledger::Mark,
@@ -87,6 +87,12 @@ impl Machine {
     pub fn first_error(&self) -> Option<(StepIndex, Arc<StepError>)> {
         let ended = |step: &StepIndex| matches!(self.status(*step), StepStatus::Failed | StepStatus::Blocked);
         self.plan.indices().filter(ended).find_map(|step| Some((step, self.error(step)?)))
+    }
+
+    /// The score that orders nothing, because of which this run ended or is ending. It is not on record: the step is
+    /// pending, and a later run asks the scorer again.
+    pub fn score_error(&self) -> Option<&ScoreError> {
+        self.score_error.as_ref()
     }
 
     /// The outputs of completed steps.

@@ -134,22 +134,70 @@ fn after_a_fatal_failure_nothing_starts_and_what_runs_ends() {
 }
 
 #[test]
-fn a_step_without_executor_or_with_a_score_that_orders_nothing_is_blocked() {
-    let set = || policy(PlanPolicyBuilder::continue_after_failure);
+fn a_step_without_executor_is_blocked() {
+    let set = policy(PlanPolicyBuilder::continue_after_failure);
     let nobody = |_: &crate::Plan, step: StepIndex| (step.get() > 0).then(Capabilities::new);
-    let mut bench = Bench::of(Machine::new(plan([step("a"), step("b")]), set(), nobody)).begin();
+    let mut bench = Bench::of(Machine::new(plan([step("a"), step("b")]), set, nobody)).begin();
     assert_eq!((bench.status("a"), bench.code("a")), (Blocked, Some(StepErrorCode::NoExecutor)));
     bench.done("b");
     assert_eq!(bench.stop, Some(StopReason::Blocked));
+}
 
-    let score =
-        |_: &crate::Plan, step: &crate::PlanStep| if step.id.as_str() == "a" { f64::NAN } else { 1.0 };
-    let machine = Machine::new(plan([step("a"), step("b")]), set(), |_, _| Some(Capabilities::new()))
-        .with_scorer(score);
+/// Has no number for `bad`.
+fn scorer(_: &crate::Plan, step: &crate::PlanStep) -> f64 {
+    if step.id.as_str() == "bad" { f64::NAN } else { 1.0 }
+}
+
+#[test]
+fn a_score_that_orders_nothing_ends_the_run_once_what_is_at_work_has_ended() {
+    let set = || policy(|policy| policy.max_parallel_steps(2).continue_after_failure());
+    let steps = [step("a"), step("b"), step("bad").after("a"), step("c").after("a"), step("d").after("b")];
+    let machine = Machine::new(plan(steps), set(), |_, _| Some(Capabilities::new())).with_scorer(scorer);
     let mut bench = Bench::of(machine).begin();
-    assert_eq!(bench.code("a"), Some(StepErrorCode::InvalidScore));
+    assert_eq!(bench.working(), ["a", "b"]);
+    bench.done("a");
+    let told = bench.machine.score_error().unwrap().to_string();
+    assert_eq!(told, "score of step `bad` is NaN; give a number from -2^46 to 2^46");
+    assert_eq!((bench.working(), bench.stop), (vec!["b".to_owned()], None));
     bench.done("b");
-    assert_eq!(bench.stop, Some(StopReason::Blocked));
+    assert_eq!((bench.working().len(), bench.stop), (0, Some(StopReason::InvalidScore)));
+    assert_eq!(["bad", "c", "d"].map(|id| bench.status(id)), [Pending; 3]);
+    assert_eq!(bench.machine.first_error(), None);
+
+    // With a scorer that knows better, the plan goes on.
+    let mut again = bench.again(set()).resume();
+    assert_eq!(again.working(), ["bad", "c"]);
+    again.done("bad").done("c").done("d");
+    assert_eq!(again.stop, Some(StopReason::Completed));
+}
+
+#[test]
+fn a_run_that_ends_for_a_score_waits_for_no_planner_and_no_other_attempt() {
+    let set = || {
+        let policy = crate::PlanPolicy::builder().max_parallel_steps(2).max_attempts(2);
+        policy.replanning(1).continue_after_failure().build().unwrap()
+    };
+    let steps = [step("a"), step("b"), step("bad").after("a")];
+    let machine = Machine::new(plan(steps.clone()), set(), |_, _| Some(Capabilities::new()));
+    let mut bench = Bench::of(machine.with_scorer(scorer)).begin();
+    bench.fail("b").done("a");
+    assert_eq!((bench.status("b"), bench.stop), (Pending, Some(StopReason::InvalidScore)));
+
+    let once = policy(|policy| policy.max_parallel_steps(2).replanning(1));
+    let machine = Machine::new(plan(steps.clone()), once, |_, _| Some(Capabilities::new()));
+    let mut bench = Bench::of(machine.with_scorer(scorer)).begin();
+    bench.done("a").fail("b");
+    assert_eq!((bench.status("b"), bench.stop), (Failed, Some(StopReason::InvalidScore)));
+    assert!(!bench.last.iter().any(|command| matches!(command, Command::AskPlanner { .. })));
+    // Who ends the run by hand has ended it.
+    let mut bench = Bench::of(machine_of(&steps)).begin();
+    bench.done("a").send(Event::Cancel).end("b", WorkOutcome::Cancelled);
+    assert_eq!(bench.stop, Some(StopReason::Cancelled));
+}
+
+fn machine_of(steps: &[crate::StepDraft]) -> Machine {
+    let set = policy(|policy| policy.max_parallel_steps(2));
+    Machine::new(plan(steps.to_vec()), set, |_, _| Some(Capabilities::new())).with_scorer(scorer)
 }
 
 #[test]
