@@ -68,12 +68,19 @@ impl Machine {
     pub(super) fn dispatch(&mut self, now: Moment, out: &mut Vec<Command>) {
         while self.may_start(now) {
             self.count();
-            let Some(step) = self.queue.pop(now.unix_millis) else { return };
-            if self.serials.take(self.executor(step).serial, step) {
-                self.start(now, step, out);
-            } else {
-                self.enter(step, Phase::Parked);
+            let Some(mut taken) = self.queue.take(now.unix_millis) else { return };
+            let key = self.executor(taken.step()).serial;
+            if let Some(key) = key {
+                if !self.serials.is_free(key) {
+                    self.queue.put_aside(taken, key);
+                    self.enter(taken.step(), Phase::Parked);
+                    continue;
+                }
+                // Since it was recalled, another may have become better.
+                taken = self.queue.best_of(taken, key);
             }
+            self.serials.hold(key, taken.step());
+            self.start(now, taken.step(), out);
         }
     }
 
@@ -155,18 +162,15 @@ impl Machine {
         }));
     }
 
-    /// Gives back the place and the serial turn of a step whose work has ended.
+    /// Gives back the serial turn of a step whose work has ended. The best of those that wait for it is queued again.
     pub(super) fn vacate(&mut self, now: Moment, step: StepIndex) {
         let key = self.executor(step).serial;
         self.serials.give_back(key, step);
-        while let Some(next) = self.serials.next(key) {
+        if let Some(key) = key.filter(|key| self.serials.is_free(*key))
+            && let Some(next) = self.queue.recall(key, now.unix_millis)
+        {
             self.count();
-            if self.phase(next) == Phase::Parked {
-                self.enqueue(now, next);
-                if self.phase(next) == Phase::Queued {
-                    return;
-                }
-            }
+            self.enter(next, Phase::Queued);
         }
     }
 }

@@ -164,7 +164,7 @@ impl Machine {
                     if let Some(place) = self.executors.get_mut(step.row()) {
                         *place = executor.map(|executor| Executor { serial, ..executor });
                     }
-                    self.serials.take(serial, step);
+                    self.serials.hold(serial, step);
                     true
                 }
                 Phase::Reviewing => true,

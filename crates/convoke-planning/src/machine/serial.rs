@@ -1,9 +1,6 @@
 //! Whose turn it is where an executor takes one step at a time.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use crate::{
     StepIndex,
@@ -21,18 +18,12 @@ pub(super) struct Executor {
     pub(super) serial: Option<u32>,
 }
 
-#[derive(Debug, Default)]
-struct Turn {
-    holder: Option<StepIndex>,
-    /// In the order in which they were first of all, but for the turn.
-    waiting: VecDeque<StepIndex>,
-}
-
-/// The turns, by the number of the key.
+/// Who has the turns, by the number of the key. Those that wait for one are [aside](crate::ReadyQueue) in the queue.
 #[derive(Debug, Default)]
 pub(super) struct Serials {
     numbers: HashMap<Arc<str>, u32>,
-    turns: Vec<Turn>,
+    /// More than one has it only where a revision gave one key to steps that were at work.
+    holders: Vec<Vec<StepIndex>>,
 }
 
 impl Serials {
@@ -49,39 +40,34 @@ impl Serials {
 
     fn number(&mut self, key: Arc<str>) -> u32 {
         // There are no more keys than steps, which 32 bits count.
-        let next = u32::try_from(self.turns.len()).unwrap_or(u32::MAX);
+        let next = u32::try_from(self.holders.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(key).or_insert(next);
         if number == next {
-            self.turns.push(Turn::default());
+            self.holders.push(Vec::new());
         }
         number
     }
 
-    /// Takes the turn, or waits for it. Where there is no key, it is always the step's turn.
-    pub(super) fn take(&mut self, key: Option<u32>, step: StepIndex) -> bool {
-        let Some(turn) = self.turn(key) else { return true };
-        if turn.holder.is_some() {
-            turn.waiting.push_back(step);
-            return false;
-        }
-        turn.holder = Some(step);
-        true
+    /// Whether nobody has the turn.
+    pub(super) fn is_free(&self, key: u32) -> bool {
+        self.holders.get(key as usize).is_none_or(Vec::is_empty)
     }
 
+    /// Gives the turn to a step; without a key, there is none.
+    pub(super) fn hold(&mut self, key: Option<u32>, step: StepIndex) {
+        if let Some(holders) = self.holders_of(key) {
+            holders.push(step);
+        }
+    }
+
+    /// Takes the turn from a step, if it has it.
     pub(super) fn give_back(&mut self, key: Option<u32>, step: StepIndex) {
-        if let Some(turn) = self.turn(key)
-            && turn.holder == Some(step)
-        {
-            turn.holder = None;
+        if let Some(holders) = self.holders_of(key) {
+            holders.retain(|holder| *holder != step);
         }
     }
 
-    /// The next that waits, where the turn is free.
-    pub(super) fn next(&mut self, key: Option<u32>) -> Option<StepIndex> {
-        self.turn(key).filter(|turn| turn.holder.is_none())?.waiting.pop_front()
-    }
-
-    fn turn(&mut self, key: Option<u32>) -> Option<&mut Turn> {
-        key.and_then(|key| self.turns.get_mut(key as usize))
+    fn holders_of(&mut self, key: Option<u32>) -> Option<&mut Vec<StepIndex>> {
+        self.holders.get_mut(key? as usize)
     }
 }

@@ -15,30 +15,42 @@
 //! The first step is the best of three tops, compared by score at that moment. All numbers are exact ([`fixed`]), so the
 //! comparison of tops and that within a heap are one total order.
 //!
-//! Time never goes back, so a step moves on at most twice. Two more orders, by deadline, say who does next. An entry of a
-//! step that moved, was taken or was removed stays where it is and is thrown away when it comes first; what has more of
-//! those than of others is swept. So nothing is larger than twice its steps and a constant, each step enters at most five
-//! orders at O(log n) each, and a queue of n steps takes O(log n) a pick, averaged over the picks, whatever the deadlines
-//! do.
+//! Time never goes back, so a step moves on at most twice: a border takes one push, and one look at who is next. Who is
+//! next is known by deadline, and by deadline alone, at both borders. So those that wait for a border are sorted once,
+//! not kept in a heap ([`timers`]); and those that crossed the first go behind the others at the second, in the order in
+//! which they came.
+//!
+//! An entry of a step that moved, was taken or was removed stays where it is and is thrown away when it comes first; what
+//! has more of those than of others is swept. So nothing is larger than twice its steps and a constant, each step enters
+//! at most five orders at O(log n) each, and a queue of n steps takes O(log n) a pick, averaged over the picks, whatever
+//! the deadlines do.
+//!
+//! A [`Lane`] is all that. Steps that wait for a turn have a lane of their own for each turn, beside the one of which the
+//! first step is asked for, so that the best of them is at hand at any time, too. A step is in one lane at a time.
 //!
 //! [`fixed`]: super::fixed
 
+mod clock;
 mod entry;
 mod heap;
+mod lane;
 mod places;
 mod timers;
 
-use std::fmt;
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    fmt,
+};
 
 use crate::{
     Plan, Prioritization, PriorityScorer, ScoreError, StepIndex,
     priority::{
         fixed,
         queue::{
-            entry::{Moves, NO_DEADLINE},
-            heap::Heap,
-            places::{Place, Places},
-            timers::Timers,
+            clock::Clock,
+            entry::{Moves, NO_DEADLINE, Ranked},
+            lane::{First, Lane},
+            places::Places,
         },
     },
 };
@@ -73,17 +85,22 @@ const SPARE: usize = 64;
 /// ```
 pub struct ReadyQueue {
     scorer: Option<Box<dyn PriorityScorer>>,
-    deadline_weight: i128,
-    horizon: u64,
-    now: u64,
-    /// No step moves on before this time.
-    next_move: u64,
+    clock: Clock,
     places: Places,
-    before: Heap,
-    inside: Heap,
-    overdue: Heap,
-    entering: Timers,
-    expiring: Timers,
+    /// The steps of which the first is asked for.
+    open: Lane,
+    /// Those that wait for a turn, by its number.
+    aside: HashMap<u32, Lane>,
+}
+
+/// A step that was taken out, and what it is ordered by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken(First);
+
+impl Taken {
+    pub(crate) fn step(self) -> StepIndex {
+        self.0.step()
+    }
 }
 
 impl ReadyQueue {
@@ -96,17 +113,15 @@ impl ReadyQueue {
         let of_deadline = weights.unwrap_or_default();
         Self {
             scorer: weights.map(|weights| Box::new(weights) as Box<dyn PriorityScorer>),
-            // A weight is within the range by its construction.
-            deadline_weight: fixed::from_f64(of_deadline.deadline()).unwrap_or_default(),
-            horizon: of_deadline.horizon_millis(),
-            now: 0,
-            next_move: u64::MAX,
+            clock: Clock {
+                now: 0,
+                horizon: of_deadline.horizon_millis(),
+                // A weight is within the range by its construction.
+                weight: fixed::from_f64(of_deadline.deadline()).unwrap_or_default(),
+            },
             places: Places::new(plan.steps().len()),
-            before: Heap::new(Place::Before),
-            inside: Heap::new(Place::Inside),
-            overdue: Heap::new(Place::Overdue),
-            entering: Timers::new(Place::Before),
-            expiring: Timers::new(Place::Inside),
+            open: Lane::default(),
+            aside: HashMap::new(),
         }
     }
 
@@ -123,12 +138,8 @@ impl ReadyQueue {
     /// Empties the queue for another revision of the plan. What time it is stays known.
     pub fn restart(&mut self, plan: &Plan) {
         self.places = Places::new(plan.steps().len());
-        for heap in [&mut self.before, &mut self.inside, &mut self.overdue] {
-            heap.clear();
-        }
-        self.entering.clear();
-        self.expiring.clear();
-        self.next_move = u64::MAX;
+        self.open = Lane::default();
+        self.aside.clear();
     }
 
     /// Queues a step; one that is queued already is scored anew. A place that the plan does not have is ignored.
@@ -137,7 +148,7 @@ impl ReadyQueue {
     ///
     /// [`ScoreError`] where its score orders nothing. The step is not queued then.
     pub fn push(&mut self, plan: &Plan, step: StepIndex, now_unix_millis: u64) -> Result<(), ScoreError> {
-        self.advance(now_unix_millis);
+        self.clock.set(now_unix_millis);
         let Some(definition) = plan.step(step) else { return Ok(()) };
         let (score, deadline) = match &self.scorer {
             None => (0.0, NO_DEADLINE),
@@ -152,50 +163,74 @@ impl ReadyQueue {
         };
         self.remove(step);
         let base = fixed::from_f64(score).ok_or_else(|| ScoreError::new(definition.id.clone(), score))?;
-        let generation = self.places.enter(step);
-        self.settle(Moves { deadline, base, step, generation });
+        self.put(Moves { deadline, base, step, generation: 0 }, None);
         Ok(())
     }
 
     /// The first step at a moment, which stays in the queue.
     pub fn peek(&mut self, now_unix_millis: u64) -> Option<StepIndex> {
-        self.first(now_unix_millis).map(|(_, step)| step)
+        self.clock.set(now_unix_millis);
+        self.open.first(&mut self.places, &self.clock).map(First::step)
     }
 
     /// Takes the first step at a moment.
     pub fn pop(&mut self, now_unix_millis: u64) -> Option<StepIndex> {
-        let (place, step) = self.first(now_unix_millis)?;
-        // It is at the top; were it left there, the next look would have to throw it away.
-        match place {
-            Place::Before => self.before.pop(),
-            Place::Inside => self.inside.pop(),
-            Place::Overdue => self.overdue.pop(),
+        self.take(now_unix_millis).map(Taken::step)
+    }
+
+    /// Takes the first step at a moment, so that it can be put aside.
+    pub(crate) fn take(&mut self, now_unix_millis: u64) -> Option<Taken> {
+        self.clock.set(now_unix_millis);
+        let first = self.open.first(&mut self.places, &self.clock)?;
+        self.open.take(first, &mut self.places);
+        Some(Taken(first))
+    }
+
+    /// Puts a step aside, to wait for a turn. It is among the queued ones, and not the first of them before it is recalled.
+    pub(crate) fn put_aside(&mut self, taken: Taken, turn: u32) {
+        self.put(taken.0.item(&self.clock), Some(turn));
+    }
+
+    /// Puts the best of those that wait for a turn back among the others, and says which it is.
+    pub(crate) fn recall(&mut self, turn: u32, now_unix_millis: u64) -> Option<StepIndex> {
+        self.clock.set(now_unix_millis);
+        let best = self.take_aside(turn, None)?;
+        self.put(best.item(&self.clock), None);
+        Some(best.step())
+    }
+
+    /// The best of a step and those that wait for the turn that it may take. If it is not the step, that goes back among
+    /// the others.
+    pub(crate) fn best_of(&mut self, taken: Taken, turn: u32) -> Taken {
+        match self.take_aside(turn, Some(taken.0.rank(&self.clock))) {
+            Some(better) => {
+                self.put(taken.0.item(&self.clock), None);
+                Taken(better)
+            }
+            None => taken,
         }
-        self.remove(step);
-        Some(step)
     }
 
     /// Takes a step out; `false` where it was not in.
     pub fn remove(&mut self, step: StepIndex) -> bool {
-        let place = self.places.leave(step);
-        match place {
-            Some(Place::Before) => {
-                self.before.sweep(&self.places);
-                self.entering.sweep(&self.places);
+        let Some(place) = self.places.leave(step) else { return false };
+        match self.places.aside(step) {
+            None => self.open.left(place, &self.places),
+            Some(turn) => {
+                if let Entry::Occupied(mut lane) = self.aside.entry(turn) {
+                    lane.get_mut().left(place, &self.places);
+                    if lane.get().is_empty() {
+                        lane.remove();
+                    }
+                }
             }
-            Some(Place::Inside) => {
-                self.inside.sweep(&self.places);
-                self.expiring.sweep(&self.places);
-            }
-            Some(Place::Overdue) => self.overdue.sweep(&self.places),
-            None => {}
         }
-        place.is_some()
+        true
     }
 
     /// Whether a step is queued.
     pub fn contains(&self, step: StepIndex) -> bool {
-        self.places.of(step).is_some()
+        self.places.holds(step)
     }
 
     /// How many steps are queued.
@@ -208,75 +243,36 @@ impl ReadyQueue {
         self.len() == 0
     }
 
-    fn first(&mut self, now: u64) -> Option<(Place, StepIndex)> {
-        self.advance(now);
-        let (weight, horizon) = (self.deadline_weight, i128::from(self.horizon));
-        let inside = weight * (horizon + i128::from(self.now));
-        let tops = [
-            (Place::Before, self.before.peek(&self.places).map(|top| top.with_key(top.key * horizon))),
-            (Place::Inside, self.inside.peek(&self.places).map(|top| top.with_key(top.key + inside))),
-            (
-                Place::Overdue,
-                self.overdue.peek(&self.places).map(|top| top.with_key((top.key + weight) * horizon)),
-            ),
-        ];
-        // Keys are scores × horizon now, which compare whatever the place.
-        let tops = tops.into_iter().filter_map(|(place, top)| Some((place, top?)));
-        tops.max_by(|(_, a), (_, b)| a.cmp(b)).map(|(place, top)| (place, top.step))
-    }
-
-    /// Moves on what the time has moved on.
-    fn advance(&mut self, now: u64) {
-        self.now = self.now.max(now.min(fixed::MAX_NOW_MILLIS));
-        if self.now < self.next_move {
-            return;
-        }
-        let (now, horizon) = (self.now, self.horizon);
-        while let Some(item) = self.entering.pop_if(&self.places, |item| item.enters(horizon) <= now) {
-            self.settle(item);
-            self.before.sweep(&self.places);
-        }
-        while let Some(item) = self.expiring.pop_if(&self.places, |item| item.deadline <= now) {
-            self.settle(item);
-            self.inside.sweep(&self.places);
-        }
-        let entering = self.entering.peek(&self.places).map(|item| item.enters(horizon));
-        let expiring = self.expiring.peek(&self.places).map(|item| item.deadline);
-        self.next_move = entering.into_iter().chain(expiring).min().unwrap_or(u64::MAX);
-    }
-
-    /// Puts a step where it belongs now.
-    fn settle(&mut self, item: Moves) {
-        let remaining = item.deadline.saturating_sub(self.now);
-        let place = match remaining {
-            0 => Place::Overdue,
-            _ if remaining < self.horizon => Place::Inside,
-            _ => Place::Before,
+    fn put(&mut self, item: Moves, turn: Option<u32>) {
+        let generation = self.places.enter(item.step, turn);
+        let lane = match turn {
+            None => &mut self.open,
+            Some(turn) => self.aside.entry(turn).or_default(),
         };
-        self.places.move_to(item.step, place);
-        match place {
-            Place::Before => {
-                self.before.push(item.ranked(item.base));
-                if item.deadline != NO_DEADLINE {
-                    self.entering.push(item);
-                    self.next_move = self.next_move.min(item.enters(self.horizon));
-                }
-            }
-            Place::Inside => {
-                let key =
-                    item.base * i128::from(self.horizon) - self.deadline_weight * i128::from(item.deadline);
-                self.inside.push(item.ranked(key));
-                self.expiring.push(item);
-                self.next_move = self.next_move.min(item.deadline);
-            }
-            Place::Overdue => self.overdue.push(item.ranked(item.base)),
+        lane.settle(Moves { generation, ..item }, &mut self.places, &self.clock);
+    }
+
+    /// Takes the best of those that wait for a turn, if it is better than the other.
+    fn take_aside(&mut self, turn: u32, other: Option<Ranked>) -> Option<First> {
+        let Entry::Occupied(mut lane) = self.aside.entry(turn) else { return None };
+        let first = lane.get_mut().first(&mut self.places, &self.clock)?;
+        if other.is_some_and(|other| other > first.rank(&self.clock)) {
+            return None;
         }
+        lane.get_mut().take(first, &mut self.places);
+        if lane.get().is_empty() {
+            lane.remove();
+        }
+        Some(first)
     }
 }
 
 impl fmt::Debug for ReadyQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadyQueue").field("len", &self.len()).field("now", &self.now).finish_non_exhaustive()
+        f.debug_struct("ReadyQueue")
+            .field("len", &self.len())
+            .field("now", &self.clock.now)
+            .finish_non_exhaustive()
     }
 }
 

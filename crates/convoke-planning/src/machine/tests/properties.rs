@@ -1,15 +1,15 @@
 //! Plans by chance, failures by chance, ends in an order by chance.
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use convoke_core::Metadata;
 use proptest::{collection::vec, prelude::*, sample::Index};
 
 use crate::{
-    Plan, PlanPolicy, PlanValidator, StepDraft, StepIndex, StepStatus, Wait,
+    Plan, PlanPolicy, PlanValidator, PrioritySignals, StepDraft, StepIndex, StepStatus, Wait,
     machine::{
-        Capabilities, Durability, Entry, Event, Finding, HookDecision, Machine, Question, Record, StopReason,
-        WorkOutcome,
+        Capabilities, Durability, Effects, Entry, Event, Finding, HookDecision, Machine, Question, Record,
+        Start, StopReason, WorkOutcome,
         phase::Phase,
         tests::bench::{Bench, failure, ms, output, plan, policy},
     },
@@ -23,6 +23,10 @@ pub(super) struct Case {
     failures: Vec<u32>,
     /// Of each step which of the serial keys it has; few have one.
     keys: Vec<u8>,
+    /// Of each step what it is worth.
+    worth: Vec<u8>,
+    /// What becomes of the world where steps of one of the keys run twice.
+    effects: Effects,
     parallel: u32,
     attempts: u32,
     waits: bool,
@@ -35,13 +39,28 @@ pub(super) struct Case {
 
 pub(super) fn case() -> impl Strategy<Value = Case> {
     let shape = (1_usize..12).prop_flat_map(|steps| {
-        (vec(vec((any::<Index>(), any::<bool>()), 0..4), steps), vec(0_u32..4, steps), vec(0_u8..6, steps))
+        let edges = vec(vec((any::<Index>(), any::<bool>()), 0..4), steps);
+        (edges, vec(0_u32..4, steps), vec(0_u8..6, steps), vec(0_u8..3, steps))
     });
     let durability = prop::sample::select(vec![Durability::Strict, Durability::Relaxed, Durability::OnExit]);
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), durability);
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), durability);
     (shape, 1_u32..4, 1_u32..4, flags, vec(any::<Index>(), 1..24)).prop_map(
-        |((edges, failures, keys), parallel, attempts, (waits, continues, reviewed, durability), order)| {
-            Case { edges, failures, keys, parallel, attempts, waits, continues, reviewed, durability, order }
+        |((edges, failures, keys, worth), parallel, attempts, flags, order)| {
+            let (waits, continues, reviewed, affects, durability) = flags;
+            Case {
+                edges,
+                failures,
+                keys,
+                worth,
+                effects: if affects { Effects::SideEffect } else { Effects::Idempotent },
+                parallel,
+                attempts,
+                waits,
+                continues,
+                reviewed,
+                durability,
+                order,
+            }
         },
     )
 }
@@ -49,7 +68,8 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
 impl Case {
     pub(super) fn plan(&self) -> Plan {
         plan(self.edges.iter().enumerate().map(|(place, edges)| {
-            let mut step = StepDraft::new(format!("s{place}")).titled("x");
+            let signals = PrioritySignals::new().with_priority(self.worth[place].into());
+            let mut step = StepDraft::new(format!("s{place}")).titled("x").with_signals(signals);
             let mut seen = Vec::new();
             for (source, end) in edges.iter().filter(|_| place > 0) {
                 let source = source.index(place);
@@ -78,6 +98,7 @@ impl Case {
     pub(super) fn capabilities(&self, step: StepIndex) -> Capabilities {
         match self.keys[step.row()] {
             key @ 0..=1 => Capabilities::new().serial(key.to_string()),
+            2 => Capabilities::new().with_effects(self.effects),
             _ => Capabilities::new(),
         }
     }
@@ -162,11 +183,31 @@ impl Case {
                 };
                 assert!(satisfied, "{start:?} before {edge:?}, which is {status}");
             }
-            if self.durability == Durability::Strict {
+            let has_side_effects = self.capabilities(start.step).effects == Effects::SideEffect;
+            if self.durability == Durability::Strict || has_side_effects {
                 assert!(bench.machine.persisted >= start.sequence);
             }
         }
         *seen = bench.starts.len();
+        self.check_turn(bench);
+    }
+
+    /// Whose start was the last to be decided was the best of those that waited for the turn.
+    fn check_turn(&self, bench: &Bench) {
+        let Some(Record::Started { step, .. }) = bench.journal.last().map(|entry| &entry.record) else {
+            return;
+        };
+        let (machine, plan) = (&bench.machine, bench.machine.plan());
+        let started = plan.index_of(step).unwrap();
+        let Some(key) = self.capabilities(started).serial else { return };
+        let rank = |step: StepIndex| (self.worth[step.row()], Reverse(step));
+        let waits = |step: &StepIndex| {
+            let is_ready = matches!(machine.phase(*step), Phase::Queued | Phase::Parked);
+            is_ready && self.capabilities(*step).serial.as_ref() == Some(&key)
+        };
+        for other in plan.indices().filter(waits) {
+            assert!(rank(started) > rank(other), "{started:?} took the turn before {other:?}");
+        }
     }
 
     /// Where each step ends where the run goes on after failures, by the rule and not by events.
@@ -285,7 +326,8 @@ proptest! {
     /// Cut after any record and resumed, a run comes to the same end, with the same keys and each attempt once more at most.
     #[test]
     fn a_run_that_is_cut_comes_to_the_same_end(case in case(), cut in any::<Index>(), turn in 0_usize..24) {
-        let case = Case { continues: true, ..case };
+        // What may have taken effect is left alone.
+        let case = Case { continues: true, effects: Effects::Idempotent, ..case };
         let mut whole = Bench::of(case.machine());
         case.run(&mut whole, 0, &mut |_| {});
         let cut = cut.index(whole.journal.len() + 1);
@@ -301,6 +343,27 @@ proptest! {
         for start in &rest.starts {
             prop_assert_eq!(Some(start.key.clone()), key(&whole, start.step));
         }
+    }
+
+    /// Killed at any moment, a run leaves in the journal what was durable; resumed from that, no attempt with side effects
+    /// executes twice, under each durability.
+    #[test]
+    fn no_side_effect_takes_place_twice(case in case(), kill in any::<Index>(), turn in 0_usize..24) {
+        let case = Case { effects: Effects::SideEffect, ..case };
+        let mut moments = Vec::new();
+        let mut whole = Bench::of(case.machine());
+        case.run(&mut whole, 0, &mut |bench| {
+            moments.push((usize::try_from(bench.machine.persisted).unwrap(), bench.starts.len()));
+        });
+        let (durable, starts) = moments[kill.index(moments.len())];
+        let mut rest = case.again(&whole.journal[..durable]);
+        case.run(&mut rest, turn, &mut |_| {});
+        let effects = |starts: &[Start]| -> Vec<_> {
+            let of = |start: &&Start| case.capabilities(start.step).effects == Effects::SideEffect;
+            starts.iter().filter(of).map(|start| (start.step, start.attempt)).collect()
+        };
+        let before = effects(&whole.starts[..starts]);
+        prop_assert!(effects(&rest.starts).iter().all(|start| !before.contains(start)), "{:?}", before);
     }
 
     /// A run that is cancelled at any moment, and resumed, comes to the same end, no attempt counted that was cut short.

@@ -302,6 +302,26 @@ fn who_has_a_serial_turn_keeps_it() {
 }
 
 #[test]
+fn a_turn_is_free_when_all_have_ended_that_a_revision_gave_it_to() {
+    let serial = || Capabilities::new().serial("press");
+    let machine =
+        Machine::new(
+            plan([step("a"), step("b"), step("c")]),
+            replanning(1),
+            |_, _| Some(Capabilities::new()),
+        );
+    let mut bench = Bench::of(machine).begin();
+    bench.fail("a");
+    let plan = next(&bench, [step("x"), step("b"), step("c")]);
+    bench.send(Event::RevisionReady { plan, executors: vec![Some(serial()); 3] });
+    assert_eq!(bench.working(), ["b", "c"]);
+    bench.done("c");
+    assert_eq!(bench.working(), ["b"]);
+    bench.done("b");
+    assert_eq!(bench.working(), ["x"]);
+}
+
+#[test]
 fn a_start_that_is_held_while_the_planner_is_asked_goes_on_at_its_new_place() {
     let machine = Machine::new(
         plan([step("a"), step("pay").after_end_of("z"), step("z")]),

@@ -40,17 +40,13 @@ impl Heap {
         self.entries.pop();
     }
 
-    /// Throws out what is out of date, where that is most of it. The entries that go were pushed once each, and at least as
+    /// Throws out what is out of date, where that is most of it; `live` entries are not. The entries that go were pushed once each, and at least as
     /// many go as stay, so a sweep costs each push a constant.
-    pub(super) fn sweep(&mut self, places: &Places) {
-        if self.entries.len() > 2 * places.count(self.place) + SPARE {
+    pub(super) fn sweep(&mut self, places: &Places, live: usize) {
+        if self.entries.len() > 2 * live + SPARE {
             let place = self.place;
             self.entries.retain(|entry| places.is(entry.step(), entry.generation(), place));
         }
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.entries.clear();
     }
 
     #[cfg(test)]

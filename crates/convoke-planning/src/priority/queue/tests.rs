@@ -68,8 +68,8 @@ fn what_is_out_of_date_does_not_pile_up() {
             queue.push(&plan, step, round).unwrap();
         }
     }
-    let heaps = queue.before.len() + queue.inside.len() + queue.overdue.len();
-    let moves = queue.entering.len() + queue.expiring.len();
+    let heaps = queue.open.before.len() + queue.open.inside.len() + queue.open.overdue.len();
+    let moves = queue.open.entering.held() + queue.open.expiring.held();
     assert!(heaps + moves <= 5 * (2 * 10 + 65), "{heaps}, {moves}");
     assert_eq!(queue.len(), 10);
 }
