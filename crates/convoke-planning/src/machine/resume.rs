@@ -89,7 +89,7 @@ impl Machine {
             (StepStatus::Running, Mark::None) => self.detach(now, step, StopReason::StoreFailed, out),
             _ => return,
         }
-        self.serials.take(self.executor(step).serial, step);
+        self.serials.hold(self.executor(step).serial, step);
     }
 
     /// A step that ran when the process ended.

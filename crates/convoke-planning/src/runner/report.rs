@@ -109,7 +109,8 @@ pub struct PlanRun {
     pub elapsed: Duration,
     /// How often an observer or a sink did not take an event.
     pub observer_failures: u64,
-    /// The journal's error where the store failed, or else that of the first failed or blocked step in plan order.
+    /// The journal's error where the store failed; or that of a score that orders nothing; or else that of the first failed
+    /// or blocked step in plan order.
     pub error: Option<RunError>,
 }
 
@@ -123,10 +124,14 @@ impl PlanRun {
         };
         let steps: Vec<_> = plan.indices().map(&mut report).collect();
         let count = |status| machine.count_of(status);
-        let error = machine.first_error().and_then(|(step, error)| {
-            let step = plan.step(step)?.id.clone();
-            Some(RunError { step: Some(step), message: error.message.clone() })
-        });
+        let of_score = machine
+            .score_error()
+            .map(|error| RunError { step: Some(error.step().clone()), message: error.to_string() });
+        let of_step = || {
+            let (step, error) = machine.first_error()?;
+            Some(RunError { step: Some(plan.step(step)?.id.clone()), message: error.message.clone() })
+        };
+        let error = of_score.or_else(of_step);
         let timed_out = |step: &&StepReport| {
             step.error.as_ref().is_some_and(|error| error.code == crate::machine::StepErrorCode::StepTimeout)
         };

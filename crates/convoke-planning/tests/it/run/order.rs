@@ -210,3 +210,19 @@ async fn inline_steps_run_like_spawned_ones() {
     assert_eq!(run.text("c"), Some("did c"));
     assert_eq!(run.step("b").unwrap().error.as_ref().unwrap().message, "executor panicked: b panics");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_score_that_orders_nothing_ends_the_run_and_names_the_step() {
+    let script = Script::new();
+    let runner = with(&script, PlanPolicy::default(), |builder| {
+        builder.scorer(
+            |_: &convoke_planning::Plan, step: &convoke_planning::PlanStep| {
+                if step.id.as_str() == "b" { f64::NAN } else { 0.0 }
+            },
+        )
+    });
+    let run = runner.run_plan(plan([step("a"), step("b").after("a"), step("c").after("b")])).await.unwrap();
+    let error = run.error.unwrap();
+    assert_eq!((run.stop, script.order()), (StopReason::InvalidScore, vec!["a".to_owned()]));
+    assert_eq!(error.step.unwrap().as_str(), "b");
+}
