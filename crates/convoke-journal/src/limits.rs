@@ -1,6 +1,6 @@
 //! How large things may be.
 
-use convoke_core::{Commit, JournalError, JournalErrorKind, LogId, Record, Signal, Snapshot};
+use convoke_core::{Commit, JournalError, JournalErrorKind, LogId, Record, Sequence, Signal, Snapshot};
 
 /// The most bytes of one commit, records and ids together: 64 MiB.
 pub const MAX_COMMIT_BYTES: usize = 64 << 20;
@@ -44,6 +44,20 @@ pub(crate) fn check_waiting(log: &LogId, waiting: usize) -> Result<(), JournalEr
     }
     let problem = format!("has {waiting} signals that nobody took; let its owner take some first");
     Err(JournalError::new(JournalErrorKind::Full, log, problem))
+}
+
+/// Whether so many records at `at` leave a number for the place behind them.
+pub(crate) fn is_room(at: Sequence, records: usize) -> bool {
+    u64::try_from(records).is_ok_and(|records| at.get().checked_add(records).is_some())
+}
+
+pub(crate) fn check_room(log: &LogId, at: Sequence, records: usize) -> Result<(), JournalError> {
+    if is_room(at, records) {
+        return Ok(());
+    }
+    let problem =
+        format!("ends at {at}, where no number is left for {records} more records; begin another log");
+    Err(JournalError::new(JournalErrorKind::TooLarge, log, problem))
 }
 
 fn check(log: &LogId, what: &str, id: &str, bytes: usize, most: usize) -> Result<(), JournalError> {

@@ -5,7 +5,7 @@ use convoke_core::{
 };
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::{REMEMBERED, recent::Recent};
+use crate::{REMEMBERED, limits, recent::Recent};
 
 /// What a log knows of its end. A plain value: no clock, no lock, no I/O.
 #[derive(Clone, Debug)]
@@ -58,6 +58,7 @@ impl Tail {
             };
         }
         self.check_end(log, commit.expected)?;
+        limits::check_room(log, self.next, commit.records.len())?;
         Ok(Admitted::New(self.extend(commit.id.clone(), &commit.records, &commit.taken)))
     }
 

@@ -17,6 +17,7 @@ use super::{
     frame,
     line::{Closed, Failure, Line, Lock},
     lock::{self, LogState, Slot},
+    segment::Damage,
     writer::{Settings, Writer},
 };
 use crate::refusal;
@@ -56,7 +57,12 @@ impl Held {
         // Whoever deleted the log held this lock until it had said so.
         folder.check_not_deleted(&slots)?;
         let found = folder.find(&*files, settings.compact_at_least)?;
-        let token = lock::latest(&slots).map_or(found.token, |slot| slot.token.max(found.token)).next();
+        let last = lock::latest(&slots).map_or(found.token, |slot| slot.token.max(found.token));
+        let token = last.next();
+        if token == last {
+            // Nobody was ever given it, and whoever were given it twice would not be told apart.
+            return Err(folder.damaged(&path, &Damage::new(0, "has a claim behind which no token is left")));
+        }
         lock::write(&*lock.0, &Slot { token, state: LogState::Claimed(owner.clone()) })
             .map_err(|error| folder.failed("cannot be claimed", &path, error))?;
         let writer = Writer::new(found.live, token, lock, settings, found.unsure_taken.clone());

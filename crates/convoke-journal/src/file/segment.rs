@@ -7,6 +7,7 @@ use super::{
     bytes::{Reader, Writer},
     frame::{self, Frame, StoredCommit},
 };
+use crate::limits;
 
 const MARKER: [u8; 8] = *b"cjseg\0\0\x01";
 
@@ -127,6 +128,9 @@ impl Segment {
         }
         let commits = frame.commits().ok_or(Damage::new(self.end, "has a frame that says nothing"))?;
         for commit in &commits {
+            if !limits::is_room(self.next, commit.records.len()) {
+                return Err(Damage::new(self.end, "has more records than there are numbers"));
+            }
             self.next = self.next.after(commit.records.len());
         }
         self.commits.extend(commits);

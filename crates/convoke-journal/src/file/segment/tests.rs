@@ -53,6 +53,16 @@ fn all_before_the_last_strict_frame_that_something_follows_is_durable() {
 }
 
 #[test]
+fn records_that_have_no_numbers_are_damage() {
+    let header = SegmentHeader { salt: SALT, first: Sequence::new(u64::MAX), log: log() }.encode();
+    let read = |bytes: &[u8]| Segment::read(bytes, &log(), Sequence::new(u64::MAX));
+    assert_eq!(read(&header).unwrap().next, Sequence::new(u64::MAX));
+    let bytes = [header.clone(), frame(u64::MAX, 1, true, &body("c", "r"))].concat();
+    let damage = Damage::new(header.len(), "has more records than there are numbers");
+    assert_eq!(read(&bytes).unwrap_err(), damage);
+}
+
+#[test]
 fn a_torn_frame_that_holds_a_copy_of_an_earlier_one_is_torn() {
     let first = frame(5, 1, true, &body("first", "r"));
     let copies = frame(6, 1, true, &body("copies", [&first[..], b"and more"].concat()));
