@@ -55,8 +55,7 @@ pub(crate) fn check_room(log: &LogId, at: Sequence, records: usize) -> Result<()
     if is_room(at, records) {
         return Ok(());
     }
-    let problem =
-        format!("ends at {at}, where no number is left for {records} more records; begin another log");
+    let problem = format!("ends at {at}, with too few numbers left for this commit; begin another log");
     Err(JournalError::new(JournalErrorKind::TooLarge, log, problem))
 }
 

@@ -5,7 +5,7 @@ use convoke_core::{
 };
 
 use super::{
-    MAX_COMMIT_BYTES, MAX_SIGNAL_BYTES, MAX_SNAPSHOT_BYTES, OVERHEAD, check_commit, check_signal,
+    MAX_COMMIT_BYTES, MAX_SIGNAL_BYTES, MAX_SNAPSHOT_BYTES, OVERHEAD, check_commit, check_room, check_signal,
     check_snapshot,
 };
 
@@ -46,4 +46,15 @@ fn what_is_just_as_large_as_may_be_is_taken_and_one_byte_more_is_not() {
         "log `log` was given commit `c` of 67108880 bytes; at most 67108864 are allowed, so split it"
     );
     assert!(said[2].starts_with("log `log` was given snapshot `4` of 1073741840 bytes"), "{}", said[2]);
+}
+
+#[test]
+fn a_log_whose_numbers_have_run_out_takes_no_more_records() {
+    let last = Sequence::new(u64::MAX);
+    assert!(check_room(&log(), last, 0).is_ok());
+    assert!(check_room(&log(), Sequence::new(u64::MAX - 2), 2).is_ok());
+    let error = check_room(&log(), last, 1).unwrap_err();
+    assert_eq!(error.kind(), JournalErrorKind::TooLarge);
+    let said = "log `log` ends at 18446744073709551615, with too few numbers left for this commit; begin another log";
+    assert_eq!(error.to_string(), said);
 }
