@@ -12,6 +12,7 @@ mod examples;
 mod features;
 mod fix;
 mod floors;
+mod fuzz;
 mod metadata;
 mod models;
 mod package;
@@ -48,7 +49,7 @@ fn run(command: &str, arguments: Vec<String>) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let step = STEPS.iter().find(|step| step.name == command);
-    let takes_any = command == "bench" || step.is_some_and(|step| step.takes_arguments);
+    let takes_any = matches!(command, "bench" | "fuzz") || step.is_some_and(|step| step.takes_arguments);
     if !takes_any && !arguments.is_empty() && (step.is_some() || matches!(command, "ci" | "fix")) {
         bail!("`{command}` takes no arguments, found `{}`", arguments.join(" "));
     }
@@ -58,6 +59,7 @@ fn run(command: &str, arguments: Vec<String>) -> Result<ExitCode> {
         (None, "ci") => return Ok(ci::run(&STEPS, &mut Context::new(workspace, arguments))),
         (None, "fix") => fix::run(&workspace)?,
         (None, "bench") => bench::run(&workspace, &arguments)?,
+        (None, "fuzz") => fuzz::run(&workspace, &arguments)?,
         (None, _) => bail!("no command `{command}`; `cargo xtask help` lists them"),
     }
     Ok(ExitCode::SUCCESS)
@@ -68,9 +70,10 @@ fn usage() -> String {
     let line = |name: &str, about: &str| format!("  {name:width$}  {about}\n");
     let steps = STEPS.iter().map(|Step { name, about, .. }| line(name, about)).collect::<String>();
     format!(
-        "usage: cargo xtask <command>\n\n{}{}{}\nthe steps of ci, each a command too:\n{steps}",
+        "usage: cargo xtask <command>\n\n{}{}{}{}\nthe steps of ci, each a command too:\n{steps}",
         line("ci", "the one check: every step below, in this order, up to the first that fails"),
         line("fix", "writes: applies clippy's suggestions, then formats"),
         line("bench", "measures [NAME..], each beside its floor, with the release profile; `bench --help`"),
+        line("fuzz", "feeds made-up bytes to [TARGET..] for [--seconds N] each; needs a nightly toolchain"),
     )
 }

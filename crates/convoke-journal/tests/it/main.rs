@@ -11,5 +11,6 @@
 mod against_memory;
 mod conformance;
 mod file;
+mod fuzzed;
 mod processes;
 mod threads;

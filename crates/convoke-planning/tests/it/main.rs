@@ -12,6 +12,7 @@ mod codec;
 mod cycles;
 mod diagram;
 mod fixtures;
+mod fuzzed;
 mod generated;
 mod normalizer;
 mod plan;
