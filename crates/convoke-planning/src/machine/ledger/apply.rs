@@ -51,6 +51,10 @@ impl Ledger {
             Record::Begun | Record::Resumed | Record::Revised { .. } | Record::Stopped { .. } => {}
             Record::Started { attempt, side_effect, .. } => {
                 self.becomes(step, Running)?;
+                let next = self.row(step).attempts.saturating_add(1);
+                if *attempt != next {
+                    return Err(format!("it is attempt {attempt} and {next} is next"));
+                }
                 self.starts.push(step);
                 let starts = self.starts();
                 self.change(step, |row| {
