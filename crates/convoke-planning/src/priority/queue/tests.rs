@@ -1,4 +1,6 @@
-use std::cell::Cell;
+use std::{cell::Cell, cmp::Reverse};
+
+use proptest::{collection::vec, prelude::*, sample::Index};
 
 use crate::{PlanDraft, PlanPolicy, PlanValidator, PrioritySignals, PriorityWeights, StepDraft};
 
@@ -100,5 +102,94 @@ fn the_largest_numbers_fit() {
         let order: Vec<_> =
             std::iter::from_fn(|| queue.pop(now)).map(|step| plan.step(step).unwrap().id.as_str()).collect();
         assert_eq!(order, ["high", "late", "low"], "{now}");
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Act {
+    Push(Index),
+    Remove(Index),
+    PutAside(u32),
+    Recall(u32),
+    BestOf(u32),
+    Wait(u64),
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+
+    /// However steps go aside and come back as time moves, the best of each kind is the one that a look at all finds.
+    #[test]
+    fn the_best_of_those_aside_is_the_one_that_a_look_at_all_finds(
+        steps in vec((-9..9_i32, 0..400_u64), 1..12),
+        acts in vec(prop_oneof![
+            4 => any::<Index>().prop_map(Act::Push),
+            1 => any::<Index>().prop_map(Act::Remove),
+            4 => (0..2_u32).prop_map(Act::PutAside),
+            2 => (0..2_u32).prop_map(Act::Recall),
+            2 => (0..2_u32).prop_map(Act::BestOf),
+            4 => (0..60_u64).prop_map(Act::Wait),
+        ], 1..80),
+    ) {
+        const WEIGHT: u64 = 7;
+        const HORIZON: u64 = 100;
+        let drafts = steps.iter().enumerate().map(|(place, (priority, deadline))| {
+            let signals = PrioritySignals::new().with_priority((*priority).into()).with_deadline(*deadline);
+            StepDraft::new(format!("s{place}")).titled("x").with_signals(signals)
+        });
+        let plan = PlanValidator::default().validate(PlanDraft::new("turns").with_steps(drafts)).unwrap();
+        let weights = PriorityWeights::new().with_deadline(7.0).unwrap();
+        let weights = weights.with_horizon(std::time::Duration::from_millis(HORIZON)).unwrap();
+        let mut queue = ReadyQueue::new(&plan, weights);
+        let indices: Vec<_> = plan.indices().collect();
+        // Where each step is: nowhere, open, or aside.
+        let mut whereabouts: Vec<Option<Option<u32>>> = vec![None; steps.len()];
+        let mut now = 0_u64;
+        for act in acts {
+            let best = |whereabouts: &[Option<Option<u32>>], kinds: &[Option<u32>]| {
+                let rank = |step: &usize| {
+                    let (priority, deadline) = steps[*step];
+                    let term = i128::from(WEIGHT * (HORIZON - deadline.saturating_sub(now).min(HORIZON)));
+                    (i128::from(priority) * i128::from(HORIZON) + term, Reverse(deadline), Reverse(*step))
+                };
+                let is_one = |step: &usize| whereabouts[*step].is_some_and(|kind| kinds.contains(&kind));
+                (0..steps.len()).filter(is_one).max_by_key(rank)
+            };
+            match act {
+                Act::Push(index) => {
+                    let step = index.index(steps.len());
+                    queue.push(&plan, indices[step], now).unwrap();
+                    whereabouts[step] = Some(None);
+                }
+                Act::Remove(index) => {
+                    let step = index.index(steps.len());
+                    prop_assert_eq!(queue.remove(indices[step]), whereabouts[step].take().is_some());
+                }
+                Act::PutAside(turn) => {
+                    let first = best(&whereabouts, &[None]);
+                    let taken = queue.take(now);
+                    prop_assert_eq!(taken.map(Taken::step), first.map(|step| indices[step]));
+                    if let (Some(taken), Some(first)) = (taken, first) {
+                        queue.put_aside(taken, turn);
+                        whereabouts[first] = Some(Some(turn));
+                    }
+                }
+                Act::Recall(turn) => {
+                    let first = best(&whereabouts, &[Some(turn)]);
+                    prop_assert_eq!(queue.recall(turn, now), first.map(|step| indices[step]));
+                    if let Some(first) = first {
+                        whereabouts[first] = Some(None);
+                    }
+                }
+                Act::BestOf(turn) => {
+                    let Some(taken) = queue.take(now) else { continue };
+                    let first = best(&whereabouts, &[None, Some(turn)]).unwrap();
+                    prop_assert_eq!(queue.best_of(taken, turn).step(), indices[first]);
+                    whereabouts[first] = None;
+                }
+                Act::Wait(millis) => now += millis,
+            }
+            prop_assert_eq!(queue.len(), whereabouts.iter().flatten().count());
+        }
     }
 }
