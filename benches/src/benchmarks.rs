@@ -6,6 +6,7 @@ mod dispatch;
 mod events;
 mod fanout;
 mod nested;
+mod priority;
 mod session;
 mod sleepers;
 mod team;
@@ -14,7 +15,7 @@ use crate::benchmark::Case;
 
 /// Every case, in the order in which they are measured.
 pub(crate) fn cases() -> Vec<Case> {
-    let groups: [&[Case]; 8] = [
+    let groups: [&[Case]; 9] = [
         &dispatch::CASES,
         &fanout::CASES,
         &sleepers::CASES,
@@ -23,6 +24,7 @@ pub(crate) fn cases() -> Vec<Case> {
         &session::CASES,
         &consensus::CASES,
         &events::CASES,
+        &priority::CASES,
     ];
     groups.concat()
 }

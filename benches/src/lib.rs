@@ -1,5 +1,5 @@
-//! What the runtime costs, as ratios to a floor measured in the same run: the least that tokio, ordered maps or a
-//! persistent vector can do for the same guarantee.
+//! What the runtime costs, as ratios to a floor measured in the same run: the least that tokio, ordered maps, a
+//! heap or a persistent vector can do for the same guarantee.
 //!
 //! A number in microseconds says something about one machine at one moment; the ratio is what to compare. Three programs
 //! share this library. `time` and `count` each measure one side of a case and print it as JSON: `time` under the system's
@@ -8,8 +8,8 @@
 //! were dropped takes five times as long. `bench` calls them in turn, compares and prints; `cargo xtask bench` builds and
 //! runs it.
 //!
-//! It knows the facade alone, and judges nothing in a test: what is time is checked by `bench --check`, and ci checks
-//! counts.
+//! It knows the facade, and of plans, which that does not have, their own crate. It judges nothing in a test: what is
+//! time is checked by `bench --check`, and ci checks counts.
 
 mod benchmark;
 mod benchmarks;

@@ -65,7 +65,7 @@ const fn target(benchmark: &'static str, figure: Figure, at_most: f64) -> Target
 const LINEAR: f64 = 1.05;
 
 /// Every target. They hold on the current thread and on two workers, at each size.
-pub(crate) const TARGETS: [Target; 21] = [
+pub(crate) const TARGETS: [Target; 24] = [
     // Users wait for models. A task, a channel and a commit come to a few times one bare task; more is waste.
     target("dispatch", Figure::Ratio, 5.0),
     // Two ids, a session with its record, a report, a task, a channel and a scope are some twenty; twice that is enough.
@@ -102,4 +102,10 @@ pub(crate) const TARGETS: [Target; 21] = [
     target("consensus", Figure::AllocationExponent, LINEAR),
     // Whoever cares about the cost puts a thread in between. What a sink does itself is reported and has no target.
     Target { variant: Some("async"), ..target("events", Figure::Ratio, 1.3) },
+    // Two more heaps that a step may come into, and twice the question who is next to move on; the floor knows no time.
+    target("priority", Figure::Ratio, 3.0),
+    // The logarithm of the heaps, and what no longer fits into a cache.
+    target("priority", Figure::Exponent, 1.1),
+    // All that is kept grows by doubling.
+    target("priority", Figure::AllocationExponent, LINEAR),
 ];
