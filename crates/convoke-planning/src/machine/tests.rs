@@ -19,5 +19,7 @@ mod reviewing;
 mod revising;
 mod running;
 mod scale;
+mod side_effects;
 mod snapshots;
 mod timing;
+mod turns;

@@ -151,7 +151,8 @@ fn scorer(_: &crate::Plan, step: &crate::PlanStep) -> f64 {
 #[test]
 fn a_score_that_orders_nothing_ends_the_run_once_what_is_at_work_has_ended() {
     let set = || policy(|policy| policy.max_parallel_steps(2).continue_after_failure());
-    let steps = [step("a"), step("b"), step("bad").after("a"), step("c").after("a"), step("d").after("b")];
+    let steps =
+        [step("a"), step("b"), step("bad").after("a"), step("c").after("a"), step("d").after("b"), step("e")];
     let machine = Machine::new(plan(steps), set(), |_, _| Some(Capabilities::new())).with_scorer(scorer);
     let mut bench = Bench::of(machine).begin();
     assert_eq!(bench.working(), ["a", "b"]);
@@ -161,13 +162,13 @@ fn a_score_that_orders_nothing_ends_the_run_once_what_is_at_work_has_ended() {
     assert_eq!((bench.working(), bench.stop), (vec!["b".to_owned()], None));
     bench.done("b");
     assert_eq!((bench.working().len(), bench.stop), (0, Some(StopReason::InvalidScore)));
-    assert_eq!(["bad", "c", "d"].map(|id| bench.status(id)), [Pending; 3]);
+    assert_eq!(["bad", "c", "d", "e"].map(|id| bench.status(id)), [Pending; 4]);
     assert_eq!(bench.machine.first_error(), None);
 
     // With a scorer that knows better, the plan goes on.
     let mut again = bench.again(set()).resume();
     assert_eq!(again.working(), ["bad", "c"]);
-    again.done("bad").done("c").done("d");
+    again.done("bad").done("c").done("d").done("e");
     assert_eq!(again.stop, Some(StopReason::Completed));
 }
 
@@ -193,6 +194,24 @@ fn a_run_that_ends_for_a_score_waits_for_no_planner_and_no_other_attempt() {
     let mut bench = Bench::of(machine_of(&steps)).begin();
     bench.done("a").send(Event::Cancel).end("b", WorkOutcome::Cancelled);
     assert_eq!(bench.stop, Some(StopReason::Cancelled));
+}
+
+#[test]
+fn a_planner_that_was_to_be_asked_is_not_once_the_run_ends() {
+    let set = || policy(|policy| policy.max_parallel_steps(2).replanning(1));
+    let mut bench = Bench::new(set(), [step("a"), step("b")]).begin();
+    let is_asked =
+        |bench: &Bench| bench.last.iter().any(|command| matches!(command, Command::AskPlanner { .. }));
+    bench.durable_at_once = false;
+    bench.fail("a").send(Event::Cancel);
+    bench.last.clear();
+    bench.persisted();
+    assert!(!is_asked(&bench));
+    bench.durable_at_once = true;
+    bench.end("b", WorkOutcome::Cancelled);
+    assert_eq!(bench.stop, Some(StopReason::Cancelled));
+    // That it was to be is on record.
+    assert!(is_asked(&bench.again(set()).resume()));
 }
 
 fn machine_of(steps: &[crate::StepDraft]) -> Machine {

@@ -2,18 +2,18 @@ use crate::{
     Plan, PlanPolicy, PlanValidator, StepDraft,
     StepStatus::*,
     machine::{
-        Capabilities, Command, Durability, Effects, Event, Finding, HookDecision, Machine, Question, Record,
-        Refusal, StepErrorCode, StopReason, WorkOutcome,
+        Capabilities, Command, Durability, Event, Finding, HookDecision, Machine, Question, Record, Refusal,
+        StepErrorCode, StopReason, WorkOutcome,
         tests::bench::{Bench, failure, ms, output, plan, policy, step},
     },
 };
 
-fn replanning(replans: u64) -> PlanPolicy {
+pub(super) fn replanning(replans: u64) -> PlanPolicy {
     policy(|policy| policy.replanning(replans).max_parallel_steps(3))
 }
 
 /// The steps that the planner was asked about.
-fn asked(bench: &Bench) -> Vec<String> {
+pub(super) fn asked(bench: &Bench) -> Vec<String> {
     let step = |command: &Command| match command {
         Command::AskPlanner { step } => Some(bench.name(*step)),
         _ => None,
@@ -21,13 +21,13 @@ fn asked(bench: &Bench) -> Vec<String> {
     bench.last.iter().filter_map(step).collect()
 }
 
-fn next(bench: &Bench, steps: impl IntoIterator<Item = StepDraft>) -> Plan {
+pub(super) fn next(bench: &Bench, steps: impl IntoIterator<Item = StepDraft>) -> Plan {
     let plan = bench.machine.plan();
     let draft = crate::PlanDraft::new(plan.goal()).with_steps(steps);
     PlanValidator::default().validate_revision(plan, draft).unwrap()
 }
 
-fn revise(bench: &mut Bench, steps: impl IntoIterator<Item = StepDraft>) {
+pub(super) fn revise(bench: &mut Bench, steps: impl IntoIterator<Item = StepDraft>) {
     let plan = next(bench, steps);
     let executors = plan.indices().map(|_| Some(Capabilities::new())).collect();
     bench.send(Event::RevisionReady { plan, executors });
@@ -299,46 +299,6 @@ fn who_has_a_serial_turn_keeps_it() {
     assert_eq!(bench.working(), ["works"]);
     bench.done("works");
     assert_eq!(bench.working(), ["x"]);
-}
-
-#[test]
-fn a_turn_is_free_when_all_have_ended_that_a_revision_gave_it_to() {
-    let serial = || Capabilities::new().serial("press");
-    let machine =
-        Machine::new(
-            plan([step("a"), step("b"), step("c")]),
-            replanning(1),
-            |_, _| Some(Capabilities::new()),
-        );
-    let mut bench = Bench::of(machine).begin();
-    bench.fail("a");
-    let plan = next(&bench, [step("x"), step("b"), step("c")]);
-    bench.send(Event::RevisionReady { plan, executors: vec![Some(serial()); 3] });
-    assert_eq!(bench.working(), ["b", "c"]);
-    bench.done("c");
-    assert_eq!(bench.working(), ["b"]);
-    bench.done("b");
-    assert_eq!(bench.working(), ["x"]);
-}
-
-#[test]
-fn a_start_that_is_held_while_the_planner_is_asked_goes_on_at_its_new_place() {
-    let machine = Machine::new(
-        plan([step("a"), step("pay").after_end_of("z"), step("z")]),
-        replanning(1),
-        |_, step| {
-            let effects = if step.get() == 1 { Effects::SideEffect } else { Effects::Idempotent };
-            Some(Capabilities::new().with_effects(effects))
-        },
-    );
-    let mut bench = Bench::of(machine.with_durability(Durability::Relaxed)).begin();
-    bench.durable_at_once = false;
-    bench.done("z").fail("a");
-    assert_eq!((asked(&bench), bench.working().len()), (vec!["a".to_owned()], 0));
-    revise(&mut bench, [step("x").after("y"), step("y").gated(), step("z"), step("pay").after_end_of("z")]);
-    assert_eq!(bench.working().len(), 0);
-    bench.persisted();
-    assert_eq!(bench.working(), ["pay"]);
 }
 
 #[test]

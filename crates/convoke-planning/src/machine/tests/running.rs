@@ -2,7 +2,7 @@ use crate::{
     PrioritySignals, StepDraft,
     StepStatus::*,
     machine::{
-        Capabilities, Command, Durability, Effects, Event, Machine, Record, StopReason,
+        Capabilities, Command, Durability, Event, Machine, Record, StopReason,
         tests::bench::{Bench, output, plan, policy, step},
     },
 };
@@ -136,73 +136,6 @@ fn without_strict_durability_starts_wait_for_nothing_and_the_end_still_does() {
         bench.persisted();
         assert_eq!(bench.stop, Some(StopReason::Completed));
     }
-}
-
-#[test]
-fn a_step_with_side_effects_starts_when_that_is_durable_whatever_else_is() {
-    for durability in [Durability::Strict, Durability::Relaxed, Durability::OnExit] {
-        let of = |place: u32| match place {
-            0 => Capabilities::new().with_effects(Effects::SideEffect),
-            _ => Capabilities::new(),
-        };
-        let set = policy(|policy| policy.max_parallel_steps(2));
-        let machine = Machine::new(plan([step("pay"), step("look")]), set, |_, step| Some(of(step.get())));
-        let mut bench = Bench::of(machine.with_durability(durability));
-        bench.durable_at_once = false;
-        bench.send(Event::Begin);
-        let is_strict = durability == Durability::Strict;
-        assert_eq!((bench.working().contains(&"look".to_owned()), bench.flushes), (!is_strict, 1));
-        assert!(!bench.working().contains(&"pay".to_owned()), "{durability:?}");
-        bench.send(Event::Tick);
-        assert_eq!(bench.flushes, 1, "asked for once");
-        bench.persisted();
-        assert_eq!(bench.working(), ["pay", "look"]);
-        // Its end is as durable as any other.
-        bench.done("pay");
-        assert_eq!(bench.flushes, 1 + usize::from(is_strict));
-    }
-}
-
-#[test]
-fn the_best_of_those_that_wait_takes_the_turn() {
-    let worth =
-        |id: &str, priority: f64| step(id).with_signals(PrioritySignals::new().with_priority(priority));
-    let due = |id: &str, in_millis: u64| {
-        step(id).with_signals(PrioritySignals::new().with_deadline(1_000_000 + in_millis))
-    };
-    let steps =
-        [worth("w", 9.0), worth("low", 0.1), worth("high", 0.3), worth("mid", 0.2), worth("free", -1.0)];
-    let mut bench = press_but(plan(steps), &["free"]);
-    for next in ["w", "high", "mid", "low"] {
-        assert_eq!(bench.working(), [next, "free"]);
-        bench.done(next);
-    }
-
-    // They waited in plan order, and meanwhile a deadline has come.
-    let steps = [worth("w", 9.0), worth("a", 0.5), due("b", 86_400_000), worth("free", -1.0)];
-    let mut bench = press_but(plan(steps.clone()), &["free"]);
-    bench.pass(86_400_000).done("w");
-    assert_eq!(bench.working(), ["b", "free"]);
-
-    // Also where the turn was free for a while, and no place.
-    let steps = steps.into_iter().chain([worth("urgent", 5.0).after("w")]);
-    let mut bench = press_but(plan(steps), &["free", "urgent"]);
-    bench.done("w");
-    assert_eq!(bench.working(), ["free", "urgent"]);
-    bench.pass(86_400_000).done("urgent");
-    assert_eq!(bench.working(), ["b", "free"]);
-    bench.done("b");
-    assert_eq!(bench.working(), ["a", "free"]);
-}
-
-/// All steps but those take turns, and two have a place.
-fn press_but(plan: crate::Plan, free: &[&str]) -> Bench {
-    let set = policy(|policy| policy.max_parallel_steps(2));
-    let machine = Machine::new(plan, set, |plan, step| {
-        let is_free = free.contains(&plan.step(step).unwrap().id.as_str());
-        Some(if is_free { Capabilities::new() } else { Capabilities::new().serial("k") })
-    });
-    Bench::of(machine).begin()
 }
 
 #[test]
