@@ -75,7 +75,7 @@ use crate::{
     note = "wrap a function with `FunctionStepExecutor::new`, or a choice made at run time with `AnyStepExecutor::new`"
 )]
 pub trait StepExecutor: Send + Sync + 'static {
-    /// What the executor can and will do with this step; `None` where it does not take it.
+    /// What the executor can and will do with this step; `None` where it does not take it, as which a panic counts.
     fn capabilities(&self, step: &PlanStep) -> Option<Capabilities>;
 
     /// Does the work of one attempt.

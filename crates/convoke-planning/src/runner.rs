@@ -25,14 +25,20 @@ pub use stored::Fork;
 
 pub(crate) use shared::RunShared;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
 
 use convoke_core::{AgentId, AnyJournal, OwnerId, PlanId};
-use convoke_observability::{AnySink, EventIds};
+use convoke_observability::{AnySink, EventIds, drop_isolated};
 
 use crate::{
     AnyApprovalProvider, AnyPlanner, AnyPolicyHook, AnyReflector, AnyStepExecutor, KnownTool, Plan,
-    PlanDraft, PlanNormalizer, PlanPolicy, PlanValidator, PlanningRequest, PriorityScorer, StepExecutor as _,
+    PlanDraft, PlanNormalizer, PlanPolicy, PlanStep, PlanValidator, PlanningRequest, PriorityScorer,
+    StepExecutor as _,
     machine::{Capabilities, Durability},
     observer::AnyObserver,
 };
@@ -87,7 +93,7 @@ pub(crate) struct Settings {
 impl Settings {
     /// What the executor says of each step.
     fn capabilities(&self, plan: &Plan) -> Vec<Option<Capabilities>> {
-        plan.steps().iter().map(|step| self.executor.capabilities(step)).collect()
+        plan.steps().iter().map(|step| capabilities(&self.executor, step)).collect()
     }
 
     fn normalized(&self, draft: PlanDraft) -> PlanDraft {
@@ -96,6 +102,14 @@ impl Settings {
             None => draft,
         }
     }
+}
+
+/// What an executor says of a step; a panic says that it does not take it.
+fn capabilities(executor: &AnyStepExecutor, step: &PlanStep) -> Option<Capabilities> {
+    catch_unwind(AssertUnwindSafe(|| executor.capabilities(step))).unwrap_or_else(|payload| {
+        drop_isolated(payload);
+        None
+    })
 }
 
 impl PlanRunner {

@@ -179,10 +179,18 @@ impl Machine {
         }
     }
 
-    /// The starts whose work was given up and may still run.
-    pub(crate) fn detached_starts(&self) -> impl Iterator<Item = u64> + '_ {
-        let detached = self.plan.indices().filter(|step| self.is_detached(*step));
-        detached.map(|step| self.ledger.row(step).start)
+    /// Why the run ends, once that is recorded, though it may not be durable yet.
+    pub(crate) fn recorded_stop(&self) -> Option<StopReason> {
+        match self.closing {
+            Some(Closing::At(stop) | Closing::Done(stop)) => Some(stop),
+            None => None,
+        }
+    }
+
+    /// The starts whose work may still run: it was given up, or no record says what came of it.
+    pub(crate) fn open_starts(&self) -> impl Iterator<Item = u64> + '_ {
+        let is_open = |step: &StepIndex| self.is_detached(*step) || self.status(*step) == StepStatus::Running;
+        self.plan.indices().filter(is_open).map(|step| self.ledger.row(step).start)
     }
 
     /// The number of the last start of a step; 0 before the first.

@@ -156,7 +156,8 @@ impl PlanRunnerBuilder {
         self
     }
 
-    /// Tells the time of day, in milliseconds since 1970-01-01T00:00:00Z; the system's clock unless set.
+    /// Tells the time of day, in milliseconds since 1970-01-01T00:00:00Z; the system's clock unless set, and
+    /// where this one panics.
     pub fn wall_clock(mut self, unix_millis: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         self.wall = WallClock(Arc::new(unix_millis));
         self

@@ -2,10 +2,12 @@
 
 use std::{
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
+use convoke_observability::drop_isolated;
 use tokio::time::Instant;
 
 use crate::machine::Moment;
@@ -16,11 +18,13 @@ pub(crate) struct WallClock(pub(crate) Arc<dyn Fn() -> u64 + Send + Sync>);
 
 impl Default for WallClock {
     fn default() -> Self {
-        Self(Arc::new(|| {
-            let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-        }))
+        Self(Arc::new(system_millis))
     }
+}
+
+fn system_millis() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl fmt::Debug for WallClock {
@@ -46,7 +50,11 @@ impl Clock {
     }
 
     pub(crate) fn unix_millis(&self) -> u64 {
-        (self.wall.0)()
+        let told = catch_unwind(AssertUnwindSafe(|| (self.wall.0)()));
+        told.unwrap_or_else(|payload| {
+            drop_isolated(payload);
+            system_millis()
+        })
     }
 
     pub(crate) fn moment(&self) -> Moment {

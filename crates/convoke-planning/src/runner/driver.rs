@@ -86,6 +86,8 @@ pub(super) struct Driver {
     inline: FuturesUnordered<InlineWork>,
     /// The work under way, by the number of its start.
     working: HashMap<u64, CancellationToken>,
+    /// What of it goes on though the run is over.
+    left_behind: Vec<Live>,
     asks: JoinSet<()>,
     may_ask: Arc<Semaphore>,
     /// How often the planner was asked about the present failure.
@@ -129,6 +131,7 @@ impl Driver {
             cancelled: Some(Box::pin(cancelled)),
             inline: FuturesUnordered::new(),
             working: HashMap::new(),
+            left_behind: Vec::new(),
             asks: JoinSet::new(),
             may_ask: Arc::new(Semaphore::new(MAX_ASKS)),
             revisions_asked: 0,
@@ -161,6 +164,9 @@ impl Driver {
             tokio::task::consume_budget().await;
         }
         self.asks.abort_all();
+        // Whoever gets the claim next must know what still works.
+        let run = self.shared.id();
+        self.left_behind = self.working.keys().map(|start| Live::new(run.clone(), *start)).collect();
         if let Some(writer) = self.writer.take()
             && let Err(error) = writer.release().await
         {
@@ -181,14 +187,9 @@ impl Driver {
         run
     }
 
-    /// Says what goes on in this process though the run is over; `None` where nothing does.
-    pub(super) fn left_behind(&self) -> Vec<Live> {
-        let run = self.shared.id();
-        self.working.keys().map(|start| Live::new(run.clone(), *start)).collect()
-    }
-
-    /// Keeps what was left behind until it has ended.
-    pub(super) async fn keep(mut self, mut live: Vec<Live>) {
+    /// Keeps what goes on in this process though the run is over until that has ended.
+    pub(super) async fn keep(mut self) {
+        let mut live = mem::take(&mut self.left_behind);
         while !live.is_empty() {
             poll_fn(|cx| self.poll(cx)).await;
             for told in mem::take(&mut self.came) {
@@ -378,7 +379,7 @@ impl Driver {
         if !writer.is_snapshot_due() {
             return;
         }
-        match log::snapshot(head, (self.since, None), &self.machine.snapshot()) {
+        match log::snapshot(head, (self.since, self.machine.recorded_stop()), &self.machine.snapshot()) {
             Ok(records) => writer.compact(records),
             Err(error) => self.store_failed(convoke_core::error_chain(&error), None),
         }
@@ -410,7 +411,7 @@ impl Driver {
     /// What an earlier run left behind in this process, and tells when that ends.
     pub(super) fn still_running(machine: &Machine, shared: &RunShared, teller: &Teller) -> Vec<u64> {
         let mut still_running = Vec::new();
-        for start in machine.detached_starts() {
+        for start in machine.open_starts() {
             let Some(ended) = live::ended(shared.id(), start) else { continue };
             still_running.push(start);
             let teller = teller.clone();

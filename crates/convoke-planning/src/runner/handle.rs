@@ -41,10 +41,12 @@ impl PlanHandle {
         let (teller, inbox) = mpsc::unbounded_channel();
         let (answers, answer) = oneshot::channel();
         let hub = Hub::default();
-        let handle = Self { stop, teller: teller.clone(), hub: hub.clone(), answer };
+        let handle = Self { stop: stop.clone(), teller: teller.clone(), hub: hub.clone(), answer };
         tokio::spawn(async move {
+            // However it ends, whoever follows it hears so, and nothing waits any more to be told to stop it.
+            let _over = (hub.ended().clone().drop_guard(), stop.drop_guard());
             // Whoever asked may have gone.
-            let opened = match settings.open(work, retry_failed, (scope, hub), &teller).await {
+            let opened = match settings.open(work, retry_failed, (scope, hub.clone()), &teller).await {
                 Ok(opened) => opened,
                 Err(error) => {
                     let _ = answers.send(Err(error));
@@ -53,9 +55,9 @@ impl PlanHandle {
             };
             let mut driver = Driver::new(settings, opened, (teller, inbox));
             let run = driver.run().await;
-            let live = driver.left_behind();
+            hub.ended().cancel();
             let _ = answers.send(Ok(run));
-            driver.keep(live).await;
+            driver.keep().await;
         });
         handle
     }

@@ -1,12 +1,16 @@
 //! How a run is opened: where its plan comes from, who has it, what is known of it.
 
-use std::sync::Arc;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use convoke_core::{Claim, Journal as _, JournalErrorKind, LogId, PlanId, ReadFrom, RunId, Scope};
+use convoke_observability::drop_isolated;
 use uuid::Uuid;
 
 use crate::{
-    Plan, PlanStep, Planner as _, PlanningRequest, StepExecutor as _, StepIndex,
+    Plan, PlanStep, Planner as _, PlanningRequest, StepIndex,
     machine::{Capabilities, Durability, Event, Machine},
     runner::{
         PlanError, PlanWork, RunShared, Settings, UnreadableLog,
@@ -73,7 +77,7 @@ impl Settings {
         if request.agents.is_empty() {
             request.agents.clone_from(&self.agents);
         }
-        let asked = std::panic::AssertUnwindSafe(planner.create(request));
+        let asked = AssertUnwindSafe(planner.create(request));
         let draft = match futures_util::FutureExt::catch_unwind(asked).await {
             Ok(draft) => draft.map_err(PlanError::Planner)?,
             Err(payload) => {
@@ -87,7 +91,7 @@ impl Settings {
     /// Asks the executor what it says of a step.
     pub(super) fn asking(&self) -> impl FnMut(&Plan, StepIndex) -> Option<Capabilities> {
         let executor = self.executor.clone();
-        move |plan, step| plan.step(step).and_then(|step: &PlanStep| executor.capabilities(step))
+        move |plan, step| plan.step(step).and_then(|step| super::capabilities(&executor, step))
     }
 
     /// The machine as the runner's settings want it, and the clock that it lives by.
@@ -103,7 +107,13 @@ impl Settings {
             machine = machine.with_reflection();
         }
         if let Some(scorer) = self.scorer.clone() {
-            machine = machine.with_scorer(move |plan: &Plan, step: &PlanStep| scorer.base(plan, step));
+            machine = machine.with_scorer(move |plan: &Plan, step: &PlanStep| {
+                // A panic orders nothing, and blocks the step as such a score does.
+                catch_unwind(AssertUnwindSafe(|| scorer.base(plan, step))).unwrap_or_else(|payload| {
+                    drop_isolated(payload);
+                    f64::NAN
+                })
+            });
         }
         let now = tokio::time::Instant::now();
         if let Some(deadline) = scope.child_deadline(now, self.policy.grace()) {
@@ -148,15 +158,24 @@ impl Settings {
 
     /// Removes a log whose head was never written to its end: nothing of it has run.
     async fn remove_unfinished(&self, plan: &PlanId, log: &LogId) -> Result<(), PlanError> {
-        let journal = self.journal()?;
-        let of_journal = |error| PlanError::of_journal(plan, error);
-        let contents = journal.read(log, ReadFrom::Latest).await.map_err(of_journal)?;
-        let read = Stored::read(plan, &contents, 0);
-        if !matches!(read, Err(PlanError::Unreadable { source: UnreadableLog::Incomplete, .. })) {
-            return Err(PlanError::BegunBefore { plan: plan.clone() });
-        }
+        self.check_unfinished(plan, log).await?;
         let claim = self.claim(plan, log).await?;
-        journal.delete(log, claim.token).await.map_err(of_journal)
+        // Until the claim, another runner may have finished it.
+        if let Err(error) = self.check_unfinished(plan, log).await {
+            self.journal()?.abandon(log, claim.token);
+            return Err(error);
+        }
+        let deleted = self.journal()?.delete(log, claim.token).await;
+        deleted.map_err(|error| PlanError::of_journal(plan, error))
+    }
+
+    async fn check_unfinished(&self, plan: &PlanId, log: &LogId) -> Result<(), PlanError> {
+        let contents = self.journal()?.read(log, ReadFrom::Latest).await;
+        let contents = contents.map_err(|error| PlanError::of_journal(plan, error))?;
+        match Stored::read(plan, &contents, 0) {
+            Err(PlanError::Unreadable { source: UnreadableLog::Incomplete, .. }) => Ok(()),
+            _ => Err(PlanError::BegunBefore { plan: plan.clone() }),
+        }
     }
 
     pub(super) fn writer(

@@ -3,7 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use convoke_core::{RunId, StepId};
-use tokio::sync::broadcast;
+use tokio::sync::broadcast::{
+    self,
+    error::{RecvError, TryRecvError},
+};
+use tokio_util::sync::CancellationToken;
 
 use crate::PlanEvent;
 
@@ -34,20 +38,29 @@ pub enum PlanUpdate {
 
 /// Where the updates of a run come from; made once somebody follows it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Hub(Arc<OnceLock<broadcast::Sender<PlanUpdate>>>);
+pub(crate) struct Hub {
+    sender: Arc<OnceLock<broadcast::Sender<PlanUpdate>>>,
+    /// Signalled when the run is over. The sender may outlive it: steps and handles keep it.
+    ended: CancellationToken,
+}
 
 impl Hub {
     pub(super) fn follow(&self) -> PlanUpdates {
-        let sender = self.0.get_or_init(|| broadcast::Sender::new(BUFFERED_UPDATES));
-        PlanUpdates { receiver: sender.subscribe(), missed: 0 }
+        let sender = self.sender.get_or_init(|| broadcast::Sender::new(BUFFERED_UPDATES));
+        PlanUpdates { receiver: sender.subscribe(), missed: 0, ended: self.ended.clone() }
+    }
+
+    /// Signalled when the run is over.
+    pub(super) fn ended(&self) -> &CancellationToken {
+        &self.ended
     }
 
     pub(super) fn has_followers(&self) -> bool {
-        self.0.get().is_some_and(|sender| sender.receiver_count() > 0)
+        self.sender.get().is_some_and(|sender| sender.receiver_count() > 0)
     }
 
     pub(super) fn tell(&self, update: impl FnOnce() -> PlanUpdate) {
-        if let Some(sender) = self.0.get().filter(|sender| sender.receiver_count() > 0) {
+        if let Some(sender) = self.sender.get().filter(|sender| sender.receiver_count() > 0) {
             // Whoever followed may have gone meanwhile.
             let _ = sender.send(update());
         }
@@ -59,6 +72,7 @@ impl Hub {
 pub struct PlanUpdates {
     receiver: broadcast::Receiver<PlanUpdate>,
     missed: u64,
+    ended: CancellationToken,
 }
 
 impl PlanUpdates {
@@ -69,10 +83,24 @@ impl PlanUpdates {
     /// Dropping the future loses no update.
     pub async fn next(&mut self) -> Option<PlanUpdate> {
         loop {
-            match self.receiver.recv().await {
+            // What came before the end is read first.
+            let is_over = self.ended.is_cancelled();
+            match self.receiver.try_recv() {
                 Ok(update) => return Some(update),
-                Err(broadcast::error::RecvError::Lagged(missed)) => self.missed += missed,
-                Err(broadcast::error::RecvError::Closed) => return None,
+                Err(TryRecvError::Lagged(missed)) => {
+                    self.missed += missed;
+                    continue;
+                }
+                Err(TryRecvError::Empty) if !is_over => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return None,
+            }
+            tokio::select! {
+                update = self.receiver.recv() => match update {
+                    Ok(update) => return Some(update),
+                    Err(RecvError::Lagged(missed)) => self.missed += missed,
+                    Err(RecvError::Closed) => return None,
+                },
+                () = self.ended.cancelled() => {}
             }
         }
     }

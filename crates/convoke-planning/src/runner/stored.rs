@@ -139,8 +139,12 @@ impl PlanRunner {
         let now = Clock::new(self.0.wall.clone()).moment();
         let mut commands = Vec::new();
         let start = machine.last_start(index);
+        if live::ended(&head.run, start).is_some() {
+            let status = machine.status(index);
+            return Err(Refusal::NotReset { step: step.clone(), status }.into());
+        }
         // What an earlier process left behind has ended with it.
-        if machine.is_detached(index) && live::ended(&head.run, start).is_none() {
+        if machine.is_detached(index) {
             machine.handle(now, Event::DetachedEnded { start }, &mut commands)?;
         }
         machine.handle(now, Event::ResetStep { step: index }, &mut commands)?;

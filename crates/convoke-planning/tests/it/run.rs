@@ -1,8 +1,10 @@
 //! Runs of plans, through the runner.
 
 mod approvals;
+mod callbacks;
 mod durability;
 mod failures;
+mod hooked;
 mod nesting;
 mod order;
 mod reflection;

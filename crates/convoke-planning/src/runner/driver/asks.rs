@@ -18,9 +18,10 @@ const MAX_REVISIONS_ASKED: u32 = 2;
 
 /// What somebody else's future comes to, a panic as an error.
 async fn answer<T>(asked: impl Future<Output = Result<T, BoxError>>) -> Result<T, String> {
-    match AssertUnwindSafe(asked).catch_unwind().await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => Err(convoke_core::error_chain(&*error)),
+    // What the error says of itself, and its destructor, are somebody else's too.
+    let said = async { asked.await.map_err(|error| convoke_core::error_chain(&*error)) };
+    match AssertUnwindSafe(said).catch_unwind().await {
+        Ok(answer) => answer,
         Err(payload) => Err(match panic_detail(payload) {
             Some(detail) => format!("panicked: {detail}"),
             None => "panicked".to_owned(),

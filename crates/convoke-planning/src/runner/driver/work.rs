@@ -107,10 +107,11 @@ impl Future for InlineWork {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let Some(work) = &mut this.work else { return Poll::Pending };
-        let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(work).poll(cx)));
+        // What an error says of itself is the executor's code as well.
+        let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(work).poll(cx).map(settled)));
         let (outcome, still_running) = match polled {
             Ok(Poll::Pending) => return Poll::Pending,
-            Ok(Poll::Ready(answer)) => settled(answer),
+            Ok(Poll::Ready(settled)) => settled,
             Err(payload) => (panicked(panic_detail(payload)), None),
         };
         let ended = this.clock.running();
