@@ -108,7 +108,7 @@ impl Settings {
         }
         if let Some(scorer) = self.scorer.clone() {
             machine = machine.with_scorer(move |plan: &Plan, step: &PlanStep| {
-                // A panic orders nothing, and blocks the step as such a score does.
+                // A panic orders nothing, and ends the run as such a score does.
                 catch_unwind(AssertUnwindSafe(|| scorer.base(plan, step))).unwrap_or_else(|payload| {
                     drop_isolated(payload);
                     f64::NAN

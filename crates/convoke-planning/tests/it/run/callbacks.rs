@@ -120,13 +120,12 @@ async fn a_step_of_which_its_executor_knows_nothing_is_blocked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scorer_that_panics_blocks_the_step_that_it_panics_over() {
+async fn a_scorer_that_panics_ends_the_run_and_names_the_step() {
     let scorer = |_: &Plan, step: &PlanStep| if step.id.as_str() == "a" { panic!("how much?") } else { 1.0 };
-    let policy = policy(convoke_planning::PlanPolicyBuilder::continue_after_failure);
-    let runner = with(&Script::new(), policy, |builder| builder.scorer(scorer));
+    let runner = with(&Script::new(), PlanPolicy::default(), |builder| builder.scorer(scorer));
     let run = in_time(runner.run_plan(plan([step("a"), step("b")]))).await;
-    assert_eq!(run.step("a").unwrap().error.as_ref().unwrap().code, StepErrorCode::InvalidScore);
-    assert_eq!(run.step("b").unwrap().status, StepStatus::Completed);
+    assert_eq!((run.stop, run.executed), (StopReason::InvalidScore, 0));
+    assert_eq!(run.error.unwrap().step.unwrap().as_str(), "a");
 }
 
 #[tokio::test(start_paused = true)]
