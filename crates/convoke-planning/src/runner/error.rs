@@ -61,6 +61,9 @@ pub enum PlanError {
         #[source]
         source: JournalError,
     },
+    /// The journal does not say which plans it keeps.
+    #[error("journal does not list its plans")]
+    List(#[source] JournalError),
     /// What the journal keeps of the plan cannot be read.
     #[error("what is kept of plan `{plan}` cannot be read; nothing was changed")]
     Unreadable {

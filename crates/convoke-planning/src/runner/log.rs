@@ -130,6 +130,26 @@ pub(super) fn log_of(plan: &PlanId) -> LogId {
     id.unwrap_or_else(|_| unreachable!("an id derived of ids is one"))
 }
 
+/// What the ids of the logs of plans begin with.
+pub(super) const LOGS: &str = "plan/";
+
+/// The plan that a log is of; `None` where the log's id does not say all of the plan's.
+pub(super) fn plan_of(log: &LogId) -> Option<PlanId> {
+    let escaped = log.as_str().strip_prefix(LOGS).filter(|escaped| !escaped.contains('~'))?;
+    PlanId::new(escaped.replace("%2F", "/").replace("%7E", "~").replace("%25", "%")).ok()
+}
+
+/// The plan that is written in a log.
+pub(super) fn plan_within(contents: &LogContents) -> Option<PlanId> {
+    match &contents.snapshot {
+        Some(snapshot) => match Stored::of_snapshot(&snapshot.records).ok()?.start {
+            Start::Snapshot(snapshot) => Some(snapshot.plan().id().clone()),
+            Start::Plan(plan) => Some(plan.id().clone()),
+        },
+        None => Some(Head::read(&contents.records).ok()?.1.id().clone()),
+    }
+}
+
 /// The id of a commit of a claim: no two commits have the same.
 pub(super) fn commit_id(token: FencingToken, what: impl fmt::Display) -> CommitId {
     let id = CommitId::new(format!("{token}-{what}"));

@@ -1,6 +1,8 @@
 //! What can be done to a plan that the journal has, running or not, here or in another process.
 
-use convoke_core::{Journal as _, JournalErrorKind, Metadata, PlanId, ReadFrom, Signal, SignalId, StepId};
+use convoke_core::{
+    Journal as _, JournalErrorKind, LogId, Metadata, PlanId, ReadFrom, Signal, SignalId, StepId,
+};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -49,6 +51,29 @@ impl Settings {
 }
 
 impl PlanRunner {
+    /// The plans that the journal has, in the order of their logs.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::NoJournal`], [`PlanError::List`].
+    pub async fn plans(&self) -> Result<Vec<PlanId>, PlanError> {
+        let logs = self.0.journal()?.list(log::LOGS).await.map_err(PlanError::List)?;
+        let mut plans = Vec::with_capacity(logs.len());
+        for log in logs {
+            match log::plan_of(&log) {
+                Some(plan) => plans.push(plan),
+                None => plans.extend(self.plan_in(&log).await),
+            }
+        }
+        Ok(plans)
+    }
+
+    /// The plan that a log with a shortened id is of; `None` where it was deleted meanwhile, or cannot be read.
+    async fn plan_in(&self, log: &LogId) -> Option<PlanId> {
+        let contents = self.0.journal().ok()?.read(log, ReadFrom::Latest).await.ok()?;
+        log::plan_within(&contents)
+    }
+
     /// Where a stored plan stands, from the journal alone: also while another process runs it. Takes time with all that is
     /// kept of it.
     ///

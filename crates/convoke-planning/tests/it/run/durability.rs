@@ -246,6 +246,41 @@ async fn a_plan_that_was_deleted_may_run_again_as_another_run() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_plans_of_a_journal_are_listed_by_their_ids() {
+    let journal = MemoryJournal::new();
+    journal.create(&LogId::new("session/other").unwrap()).await.unwrap();
+    let runner = with(&Script::new(), PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    let mut ids = vec!["a".to_owned(), "b/100%~ %2F".to_owned(), "x".repeat(256), "\u{e9}".to_owned()];
+    for id in &ids {
+        let draft = convoke_planning::PlanDraft::new("goal").with_id(id.clone()).with_step(step("a"));
+        let plan = convoke_planning::PlanValidator::default().validate(draft).unwrap();
+        assert_eq!(runner.run_plan(plan).await.unwrap().stop, StopReason::Completed);
+    }
+    let mut found: Vec<_> = runner.plans().await.unwrap().iter().map(ToString::to_string).collect();
+    found.sort();
+    ids.sort();
+    assert_eq!(found, ids);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_detached_in_a_process_that_is_gone_is_started_only_where_that_is_asked_for() {
+    let (script, journal) = (Script::new().with("s0", [Act::Deaf(ms(500)), Act::Done]), MemoryJournal::new());
+    let timed = policy(|policy| policy.run_timeout(ms(100)));
+    let timed = with(&script, timed, |builder| builder.journal(journal.clone()));
+    assert_eq!(timed.run_plan(chain(1)).await.unwrap().stop, StopReason::RunTimeout);
+    // Nothing here knows of the work any more.
+    tokio::time::sleep(ms(900)).await;
+
+    let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    let run = runner.resume(&id()).await.unwrap();
+    assert_eq!((run.stop, run.executed, run.detached), (StopReason::NoReadyStep, 0, 1));
+    let asked = policy(convoke_planning::PlanPolicyBuilder::reset_detached_on_resume);
+    let asked = with(&script, asked, |builder| builder.journal(journal.clone()));
+    let run = asked.resume(&id()).await.unwrap();
+    assert_eq!((run.stop, run.executed), (StopReason::Completed, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_log_that_was_never_finished_is_begun_again() {
     let (script, journal) = (Script::new(), MemoryJournal::new());
     journal.create(&log()).await.unwrap();
