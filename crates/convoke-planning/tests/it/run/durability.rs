@@ -371,3 +371,33 @@ async fn nothing_is_stored_without_a_journal() {
     let error = runner.status(&id()).await.unwrap_err();
     assert!(matches!(error, PlanError::NotFound { .. }), "{error:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_last_moment_to_start_is_the_same_after_a_pause() {
+    let (script, journal) = (Script::new(), MemoryJournal::new());
+    let at = |now: u64, starts: u64| {
+        let policy = policy(|policy| policy.no_start_after(1_000).steps_per_run(starts));
+        with(&script, policy, |builder| builder.journal(journal.clone()).wall_clock(move || now))
+    };
+    assert_eq!(at(999, 1).run_plan(chain(3)).await.unwrap().stop, StopReason::StepBudget);
+    assert_eq!(at(1_000, 1).resume(&id()).await.unwrap().executed, 1);
+    let run = at(1_001, 9).resume(&id()).await.unwrap();
+    assert_eq!((run.stop, run.executed), (StopReason::NoReadyStep, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_cancelled_at_work_is_completed_later() {
+    let journal = MemoryJournal::new();
+    let ids = ["s0", "s1", "s2", "s3"];
+    let script =
+        ids.iter().fold(Script::new(), |script, id| script.with(id, [Act::Slow(ms(500)), Act::Done]));
+    let runner =
+        with(&script, policy(|policy| policy.max_parallel_steps(4)), |builder| builder.journal(journal));
+    let handle = runner.start(crate::fixtures::plan(ids.map(step)), RunOptions::new());
+    tokio::time::sleep(ms(10)).await;
+    handle.cancel();
+    let run = handle.await.unwrap();
+    assert!(run.steps.iter().all(|step| step.status == StepStatus::Pending && step.attempts == 0), "{run:?}");
+    let run = runner.resume(&id()).await.unwrap();
+    assert_eq!((run.stop, run.completed), (StopReason::Completed, 4));
+}
