@@ -20,7 +20,7 @@ pub(crate) enum Asker {
     Run(oneshot::Sender<Answer>),
     /// The handle of a task that runs on its own.
     Handle(TaskDriver),
-    /// The owner of a batch, with the place of the request in it.
+    /// Whoever awaits a batch, with the place of the request in it.
     Batch(usize, mpsc::UnboundedSender<(usize, Answer)>),
 }
 

@@ -15,6 +15,7 @@ use crate::{
     answer::{Answer, Asker},
     attempt::Job,
     caller::Caller,
+    each::Each,
     parallel,
     prepared::{Origin, Prepared, task_id},
     shared::Shared,
@@ -50,7 +51,7 @@ impl TeamBackend for Shared {
         options: RunOptions,
         caller: Option<Scope>,
     ) -> Answers {
-        Answers::new(parallel::each(self, requests, options, caller))
+        Answers::of_shared(Each::new(self, requests, options, caller))
     }
 
     fn spawn(

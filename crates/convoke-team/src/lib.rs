@@ -47,7 +47,7 @@
 //! | `answer` | answers, and who gets them |
 //! | `detached` | the work that goes on although its caller has its answer |
 //! | `outcome` | what a report says about an end: pure |
-//! | `parallel` | many tasks in one line |
+//! | `parallel`, `each` | many tasks in one line, and their answers as they come |
 //! | `sessions`, `shared`, `clock` | the sessions of a runtime, what its tasks share with it, its time |
 //! | `event`, `telemetry` | what is told, and how a failing observer is kept from the work |
 
@@ -60,6 +60,7 @@ mod builder;
 mod caller;
 mod clock;
 mod detached;
+mod each;
 mod ending;
 mod event;
 mod execution;
