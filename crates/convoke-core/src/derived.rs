@@ -8,9 +8,10 @@ use std::{
     str,
 };
 
+use memchr::memchr3;
 use sha2::{Digest as _, Sha256};
 
-use crate::{MAX_ID_BYTES, MessageId, TaskId};
+use crate::{AgentId, MAX_ID_BYTES, MessageId, TaskId};
 
 /// The bytes of a hexadecimal SHA-256.
 const DIGEST_BYTES: usize = 64;
@@ -72,15 +73,9 @@ impl Derived {
     }
 
     fn push_escaped(&mut self, part: &str) {
-        // Without a way out of the loop it takes many bytes at a time.
-        let is_escaped = |found, byte| found | matches!(byte, b'/' | b'%' | b'~');
-        if !part.bytes().fold(false, is_escaped) {
-            self.push(part);
-            return;
-        }
         let mut rest = part;
         // What lies between two of them goes at once: a task of a consensus or a plan has several.
-        while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'/' | b'%' | b'~')) {
+        while let Some(at) = memchr3(b'/', b'%', b'~', rest.as_bytes()) {
             let (plain, escaped) = rest.split_at(at);
             self.push(plain);
             self.push(match escaped.as_bytes().first() {
@@ -130,13 +125,10 @@ impl Derived {
         if text.len() > MAX_ID_BYTES { shorten(text) } else { text.to_owned() }
     }
 
-    fn into_message_id(self) -> MessageId {
+    /// The id, made by `make` of a text that is one where the parts are.
+    fn into_id<I>(self, make: impl FnOnce(&str) -> I) -> I {
         let text = self.text();
-        if text.len() > MAX_ID_BYTES {
-            MessageId::from_generated(&shorten(text))
-        } else {
-            MessageId::from_generated(text)
-        }
+        if text.len() > MAX_ID_BYTES { make(&shorten(text)) } else { make(text) }
     }
 }
 
@@ -160,6 +152,25 @@ fn shorten(text: &str) -> String {
     short
 }
 
+impl TaskId {
+    /// The id of the task that an attempt of another one gives to an agent: `<task>/<attempt>/<agent>`, as
+    /// [`derived_id`] writes it.
+    ///
+    /// ```
+    /// use convoke_core::{AgentId, TaskId};
+    ///
+    /// # fn main() -> Result<(), convoke_core::IdError> {
+    /// let vote = TaskId::new("release/7")?;
+    /// assert_eq!(TaskId::of_attempt(&vote, 1, &AgentId::new("ada")?).as_str(), "release%2F7/1/ada");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn of_attempt(task: &Self, attempt: u32, agent: &AgentId) -> Self {
+        let attempt = Derived::of(task.as_str()).with_number(u64::from(attempt));
+        attempt.with(agent.as_str()).into_id(Self::from_generated)
+    }
+}
+
 /// Where in its attempt a message stands; `0` is the first of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AttemptPart {
@@ -173,7 +184,7 @@ impl MessageId {
     /// The id of a message of the host: `host/<sequence>`. It never equals one of an attempt, which has three parts or
     /// more, or a `~`, whatever its task is called.
     pub fn of_host(sequence: u64) -> Self {
-        Derived::of("host").with_number(sequence).into_message_id()
+        Derived::of("host").with_number(sequence).into_id(Self::from_generated)
     }
 
     /// The id of a message of an attempt: `<task>/<attempt>/input`, and `<task>/<attempt>/input/1` for the next one.
@@ -185,6 +196,6 @@ impl MessageId {
         let mut id = Derived::of(task.as_str()).with_number(u64::from(attempt));
         id.push(kind);
         let id = if index == 0 { id } else { id.with_number(index as u64) };
-        id.into_message_id()
+        id.into_id(Self::from_generated)
     }
 }

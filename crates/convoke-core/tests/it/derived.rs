@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use convoke_core::{AttemptPart, MessageId, TaskId, derived_id};
+use convoke_core::{AgentId, AttemptPart, MessageId, TaskId, derived_id};
 
 use crate::values::{id_text, task_id};
 
@@ -107,6 +107,14 @@ proptest! {
         prop_assert!(MessageId::new(one_id.as_str()).is_ok(), "{}", one_id);
         prop_assert_eq!(one == other, one_id == other_id);
         prop_assert_ne!(one_id, MessageId::of_host(sequence));
+    }
+
+    #[test]
+    fn the_task_of_an_attempt_has_the_id_of_its_parts(task in task_id(), attempt in any::<u32>(), agent in id_text()) {
+        let agent = AgentId::new(agent).unwrap();
+        let parts = [task.as_str(), &attempt.to_string(), agent.as_str()];
+        let id = TaskId::of_attempt(&task, attempt, &agent);
+        prop_assert_eq!(id.as_str(), derived_id(parts));
     }
 
     #[test]
