@@ -40,7 +40,7 @@ mod waiting;
 
 use std::collections::{BTreeSet, HashMap};
 
-use agent::Agent;
+use agent::{Agent, Listed};
 use claim::{Claim, Holding, Standing};
 use demand::Demands;
 use lending::Wait;
@@ -259,10 +259,10 @@ impl<W> Dispatch<W> {
         if let Some(agent_key) = holding.agent
             && let Some(agent) = self.agents.get_mut(agent_key)
         {
-            let load = agent.free(agent_key);
+            let before = agent.listed(agent_key);
             agent.active -= 1;
             agent.detached -= u32::from(holding.detached);
-            self.reload(agent_key, load.as_ref());
+            self.reload(agent_key, &before);
         }
         self.give_back(holding.slot, lends);
         self.grant();
@@ -356,7 +356,7 @@ impl<W> Dispatch<W> {
     fn best(&self, place: Place) -> Option<Unit> {
         match place {
             Place::Demand(demand) => self.demands.get(demand)?.free.first().map(|load| Unit(Some(load.key))),
-            Place::Agent(agent) => self.agents.get(agent)?.free(agent).map(|_| Unit(Some(agent))),
+            Place::Agent(agent) => self.agents.get(agent)?.is_free().then_some(Unit(Some(agent))),
             Place::Slot => Some(Unit(None)),
         }
     }
@@ -374,9 +374,9 @@ impl<W> Dispatch<W> {
         if let Some(agent_key) = unit.0
             && let Some(agent) = self.agents.get_mut(agent_key)
         {
-            let load = agent.free(agent_key);
+            let before = agent.listed(agent_key);
             agent.active += 1;
-            self.reload(agent_key, load.as_ref());
+            self.reload(agent_key, &before);
         }
         self.change_pool(slot, |pool| pool.taken += 1);
         if let Some(claim) = self.claims.get_mut(key) {
@@ -404,20 +404,20 @@ impl<W> Dispatch<W> {
         }
     }
 
-    /// Moves an agent to its new place in the demands that it meets, after its load was `before`.
-    fn reload(&mut self, key: AgentKey, before: Option<&Load>) {
+    /// Moves an agent to its new place in the demands that it meets, after it was listed as `before`.
+    fn reload(&mut self, key: AgentKey, before: &Listed) {
         let Some(agent) = self.agents.get(key) else { return };
         let is_free = agent.is_free();
         for &demand in &agent.demands {
             let Some(demand) = self.demands.get_mut(demand) else { continue };
-            let moved = before.and_then(|before| demand.free.take(before));
+            let moved = before.load.as_ref().and_then(|before| demand.free.take(before));
             match moved {
                 // Moved as it is, since a copy of the id costs more than the rest.
                 Some(load) if is_free => _ = demand.free.insert(Load { active: agent.active, ..load }),
                 _ => demand.free.extend(agent.free(key)),
             }
         }
-        if before.is_some() != is_free {
+        if before.is_free != is_free {
             self.relist(key);
         }
     }

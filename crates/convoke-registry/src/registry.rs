@@ -1,6 +1,6 @@
 //! The registry: agents by id, and the lock around the dispatch machine.
 
-use std::{collections::HashSet, fmt, sync::Arc};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use parking_lot::Mutex;
 use slotmap::SecondaryMap;
@@ -176,7 +176,7 @@ impl AgentRegistry {
     ) -> Result<(), RegistryError> {
         descriptor.check()?;
         let agent = descriptor.id().clone();
-        let mut skills = HashSet::with_capacity(descriptor.skills.len());
+        let mut skills = BTreeSet::new();
         for skill in &descriptor.skills {
             if !skills.insert(skill.id.clone()) {
                 return Err(RegistryError::RepeatedSkill { agent, skill: skill.id.clone() });
@@ -303,6 +303,15 @@ impl AgentRegistry {
         let mut agents: Vec<_> = found.filter_map(|key| state.snapshot(key)).collect();
         drop(state);
         agents.sort_unstable_by(|one, other| one.descriptor.id().cmp(other.descriptor.id()));
+        agents
+    }
+
+    /// The ids of the available agents that have all of `skills`, in their order. Otherwise as [`find`](Self::find).
+    pub fn find_available(&self, skills: &[SkillId]) -> Vec<AgentId> {
+        let state = self.shared.state.lock();
+        let mut agents: Vec<_> = state.dispatch.available(skills).cloned().collect();
+        drop(state);
+        agents.sort_unstable();
         agents
     }
 

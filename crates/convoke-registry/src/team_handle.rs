@@ -7,7 +7,7 @@ use std::{
 
 use futures_util::{future::BoxFuture, stream};
 
-use convoke_core::{ErrorCode, IdGenerator, Scope, SkillId, TaskError, TaskReport, TaskRequest};
+use convoke_core::{AgentId, ErrorCode, IdGenerator, Scope, SkillId, TaskError, TaskReport, TaskRequest};
 
 use crate::{AgentRegistry, AgentSnapshot, Answers, Coordination, RunOptions, TaskHandle, TeamError};
 
@@ -302,6 +302,11 @@ impl TeamHandle {
     /// The agents that have all of `skills`, whatever their availability, by id; none where the runtime is gone.
     pub fn find_agents(&self, skills: &[SkillId]) -> Vec<AgentSnapshot> {
         self.runtime().map_or_else(Vec::new, |runtime| runtime.registry().find(skills))
+    }
+
+    /// The ids of the available agents that have all of `skills`, in their order; none where the runtime is gone.
+    pub fn find_available(&self, skills: &[SkillId]) -> Vec<AgentId> {
+        self.runtime().map_or_else(Vec::new, |runtime| runtime.registry().find_available(skills))
     }
 
     /// One agent, whatever its availability; `None` where it is not registered, or the runtime is gone.

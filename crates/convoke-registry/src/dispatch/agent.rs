@@ -1,6 +1,6 @@
 //! An agent as the machine sees it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use convoke_core::{AgentId, SkillId};
 
@@ -10,7 +10,7 @@ use super::{AgentKey, Availability, ClaimKey, DemandKey, QueueKey, demand::Candi
 #[cfg_attr(test, derive(Clone))]
 pub(super) struct Agent {
     pub(super) id: AgentId,
-    pub(super) skills: HashSet<SkillId>,
+    pub(super) skills: BTreeSet<SkillId>,
     pub(super) max: u32,
     pub(super) active: u32,
     pub(super) detached: u32,
@@ -23,8 +23,14 @@ pub(super) struct Agent {
     pub(super) blocked: BTreeSet<ClaimKey>,
 }
 
+/// Whether an agent has a free unit, and where it is listed with that; nowhere where it meets no demand in use.
+pub(super) struct Listed {
+    pub(super) is_free: bool,
+    pub(super) load: Option<Load>,
+}
+
 impl Agent {
-    pub(super) fn new(id: AgentId, skills: HashSet<SkillId>, max: u32) -> Self {
+    pub(super) fn new(id: AgentId, skills: BTreeSet<SkillId>, max: u32) -> Self {
         Self {
             id,
             skills,
@@ -49,6 +55,13 @@ impl Agent {
     /// Its place among the agents with a free unit, if it has one.
     pub(super) fn free(&self, key: AgentKey) -> Option<Load> {
         self.is_free().then(|| Load { active: self.active, max: self.max, id: self.id.clone(), key })
+    }
+
+    /// How the demands that it meets list it.
+    pub(super) fn listed(&self, key: AgentKey) -> Listed {
+        // Who is asked for by name mostly meets none, and a copy of the id costs more than the rest.
+        let load = if self.demands.is_empty() { None } else { self.free(key) };
+        Listed { is_free: self.is_free(), load }
     }
 
     pub(super) fn candidate(&self, key: AgentKey) -> Candidate<'_> {

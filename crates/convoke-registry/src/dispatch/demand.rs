@@ -56,7 +56,7 @@ pub(super) struct Demands {
 /// An agent as the index of demands sees it.
 pub(super) struct Candidate<'a> {
     pub(super) key: AgentKey,
-    pub(super) skills: &'a HashSet<SkillId>,
+    pub(super) skills: &'a BTreeSet<SkillId>,
     pub(super) available: bool,
     /// Its place among the agents with a free unit, if it is available and has one.
     pub(super) free: Option<Load>,

@@ -1,6 +1,6 @@
 //! Agents come and go, and take work or none.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use convoke_core::{AgentId, SkillId};
 
@@ -8,7 +8,7 @@ use super::{AgentKey, Availability, Dispatch, Refusal, agent::Agent, pool::Place
 
 impl<W> Dispatch<W> {
     /// Adds an agent; `None` if its id is taken.
-    pub(crate) fn register(&mut self, id: AgentId, skills: HashSet<SkillId>, max: u32) -> Option<AgentKey> {
+    pub(crate) fn register(&mut self, id: AgentId, skills: BTreeSet<SkillId>, max: u32) -> Option<AgentKey> {
         if self.by_id.contains_key(&id) {
             return None;
         }
@@ -51,7 +51,7 @@ impl<W> Dispatch<W> {
     /// Sets whether an agent takes new work.
     pub(crate) fn set_availability(&mut self, key: AgentKey, availability: Availability) {
         let Some(agent) = self.agents.get_mut(key) else { return };
-        let (was, load) = (agent.is_available(), agent.free(key));
+        let (was, before) = (agent.is_available(), agent.listed(key));
         agent.availability = availability;
         let is = agent.is_available();
         if was == is {
@@ -73,7 +73,7 @@ impl<W> Dispatch<W> {
                 self.recheck(demand);
             }
         }
-        self.reload(key, load.as_ref());
+        self.reload(key, &before);
         if !is {
             self.refuse_endless();
         }

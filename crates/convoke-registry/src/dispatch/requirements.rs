@@ -1,6 +1,6 @@
 //! Requirements as requests name them: put in use, found hopeless, taken out of use.
 
-use convoke_core::SkillId;
+use convoke_core::{AgentId, SkillId};
 
 use super::{AgentKey, DemandKey, Dispatch, Refusal, agent::Agent, demand::Demand};
 
@@ -27,9 +27,20 @@ impl<W> Dispatch<W> {
         let all = skills.is_empty().then(|| self.agents.keys());
         let rarest = self.demands.rarest(skills);
         let found = all.into_iter().flatten().chain(rarest.into_iter().flatten().copied());
-        found.filter(|&key| {
-            self.agents.get(key).is_some_and(|agent| skills.iter().all(|one| agent.skills.contains(one)))
+        // One skill is the rarest itself.
+        found.filter(move |&key| {
+            skills.len() < 2
+                || self
+                    .agents
+                    .get(key)
+                    .is_some_and(|agent| skills.iter().all(|one| agent.skills.contains(one)))
         })
+    }
+
+    /// The available ones of them.
+    pub(crate) fn available(&self, skills: &[SkillId]) -> impl Iterator<Item = &AgentId> {
+        let agents = self.with_skills(skills).filter_map(|key| self.agents.get(key));
+        agents.filter(|agent| agent.is_available()).map(|agent| &agent.id)
     }
 
     /// The agents that meet a demand in use.

@@ -1,6 +1,6 @@
 //! Coordinated tasks and answers as values: what they are made of, and what a door that is closed says to them.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream};
 
@@ -148,6 +148,22 @@ async fn answers_are_those_of_their_stream_one_by_one_or_as_a_stream() {
     assert_eq!((index, answer.unwrap().task.as_str()), (2, "t"));
     let rest: Vec<_> = one_by_one.map(|(index, _)| index).collect().await;
     assert_eq!(rest, [0, 1]);
+}
+
+#[tokio::test]
+async fn an_answer_is_copied_only_for_whoever_wants_it_alone() {
+    let kept = Arc::new(TaskReport::new(
+        TaskId::new("t").unwrap(),
+        SessionId::new("s").unwrap(),
+        TaskStatus::Completed,
+    ));
+    let answer = || Ok(Arc::clone(&kept));
+    let mut answers = Answers::of_shared(stream::iter([(4, answer()), (2, answer())]));
+    let (index, shared) = answers.next_shared().await.unwrap();
+    assert!(index == 4 && Arc::ptr_eq(&shared.unwrap(), &kept));
+    let (index, own) = answers.next().await.unwrap();
+    assert_eq!((index, own.unwrap()), (2, (*kept).clone()));
+    assert!(answers.next_shared().await.is_none());
 }
 
 #[tokio::test]

@@ -5,10 +5,10 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use convoke_core::{AgentDescriptor, ExecutorError, TaskOutcome, TaskRequest};
+use convoke_core::{AgentDescriptor, AgentId, ExecutorError, SkillId, TaskOutcome, TaskRequest};
 use convoke_registry::{
     AgentExecutor, AgentRegistry, Availability, ExecutionContext, ExecutorCapabilities, LeaseRequest,
-    RegistryError,
+    RegistryError, TeamHandle,
 };
 use convoke_testkit::ScriptedExecutor;
 
@@ -57,6 +57,25 @@ fn agents_are_listed_by_id_with_the_order_in_which_they_came() {
         .map(|agent| (agent.descriptor.id().to_string(), agent.order, agent.free()))
         .collect();
     assert_eq!(listed, [("B".to_owned(), 2, 1), ("a".to_owned(), 1, 3), ("b".to_owned(), 3, 1)]);
+}
+
+#[test]
+fn the_available_ones_are_found_by_their_skills() {
+    let registry =
+        registry(&[("c", &["x"], 1), ("a", &["x", "y"], 1), ("b", &["y"], 1), ("d", &["y", "x"], 1)]);
+    registry.set_availability("c", Availability::Draining).unwrap();
+    let check = |skills: &[&str], expected: &[&str]| {
+        let skills: Vec<_> = skills.iter().map(|&skill| SkillId::new(skill).unwrap()).collect();
+        let found = registry.find_available(&skills);
+        assert!(found.iter().map(AgentId::as_str).eq(expected.iter().copied()), "{skills:?}: {found:?}");
+    };
+    check(&[], &["a", "b", "d"]);
+    check(&["x"], &["a", "d"]);
+    check(&["x", "y"], &["a", "d"]);
+    check(&["y", "y"], &["a", "b", "d"]);
+    check(&["z"], &[]);
+    check(&["x", "z"], &[]);
+    assert!(TeamHandle::closed().find_available(&[]).is_empty());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Ends, withdrawals and stale keys in any order leave nothing behind.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use proptest::{prelude::*, sample::Index};
 
@@ -81,7 +81,7 @@ fn a_lender_that_ends_takes_the_line_for_its_slot_away() {
 fn a_claim_is_used_once() {
     let mut machine = Dispatch::new();
     let pool = machine.open_pool(1);
-    machine.register(AgentId::new("a").unwrap(), HashSet::new(), 3).unwrap();
+    machine.register(AgentId::new("a").unwrap(), BTreeSet::new(), 3).unwrap();
     let claim = machine.claim(None, pool);
     let want = Want::Agent { skills: &[], preferred: None, policy: CapacityPolicy::Wait };
     let ask = Ask { want, pool, task: None, claim: Some(claim), awaited_in: None };
@@ -105,7 +105,7 @@ fn a_claim_is_used_once() {
 fn a_pool_that_is_closed_leaves_its_leases() {
     let mut machine: Dispatch<usize> = Dispatch::new();
     let pool = machine.open_pool(1);
-    machine.register(AgentId::new("a").unwrap(), HashSet::new(), 1).unwrap();
+    machine.register(AgentId::new("a").unwrap(), BTreeSet::new(), 1).unwrap();
     let want = Want::Agent { skills: &[], preferred: None, policy: CapacityPolicy::Wait };
     let ask = Ask { want, pool, task: None, claim: None, awaited_in: None };
     let Ok(Decision::Granted(key, Some(agent))) = machine.request(ask, || 0) else { panic!("granted") };
