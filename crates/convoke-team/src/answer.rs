@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::{mpsc, oneshot};
 
-use convoke_core::{TaskId, TaskReport, TaskStatus};
+use convoke_core::{TaskReport, TaskStatus};
 use convoke_registry::{ProgressSender, TaskDriver, TeamError};
 
 /// What an attempt gives: the report that its record has too. Whoever passes it on takes it out as late as may be, when
@@ -52,13 +52,11 @@ impl Asker {
         matches!(self, Self::Run(sender) if sender.is_closed())
     }
 
-    /// There is no answer, because the tokio runtime ends or has no timer.
-    pub(crate) fn lost(self, task: &TaskId) {
-        match self {
-            // Whoever has the other end hears of it when this one goes.
-            Self::Run(sender) => drop(unwatched(sender)),
-            Self::Handle(_) => {}
-            Self::Batch(..) => Reply::new(self, Err(TeamError::Lost { task: task.clone() })).send(),
+    /// There is no answer, because the tokio runtime ends or has no timer. Whoever has the other end hears of it when this
+    /// one goes.
+    pub(crate) fn lost(self) {
+        if let Self::Run(sender) = self {
+            drop(unwatched(sender));
         }
     }
 }

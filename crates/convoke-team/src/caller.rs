@@ -51,9 +51,14 @@ impl Caller {
         if polls.is_task() { polls.running(slots)?.wait() } else { self.running(slots)?.wait() }
     }
 
+    /// Whether it is a task that has ended.
+    pub(crate) fn has_ended(&self, slots: &Slots) -> bool {
+        self.running(slots).is_some_and(RunningTask::has_ended)
+    }
+
     /// Why the task that asks may ask no more, where it has ended.
     pub(crate) fn ended(&self, slots: &Slots) -> Option<TaskError> {
-        if !self.running(slots)?.has_ended() {
+        if !self.has_ended(slots) {
             return None;
         }
         let text = format!(

@@ -115,7 +115,7 @@ impl Left {
         Poll::Ready(next)
     }
 
-    /// The next of those that have no answer because the tokio runtime has dropped the batch.
+    /// The next of those that have no answer: the tokio runtime has dropped all that could give one.
     fn next_lost(&mut self) -> Option<(usize, Answer)> {
         let mut tasks = self.tasks.iter_mut().enumerate().skip(self.lost);
         let (index, task) = tasks.find_map(|(index, task)| Some((index, task.take()?)))?;

@@ -101,14 +101,16 @@ impl Drop for Prepared {
         }
         // The caller's code, whose destructor may panic: the answer is not given yet.
         drop_isolated(self.origin.coordinated.take());
-        // As a rule the session of an unnamed run is over now; that of the task that asks is not.
-        if self.lifetime == Lifetime::OfItsWork {
-            self.shared.sessions.end_own_if_over(&self.subject.session);
-        } else {
-            self.shared.sessions.end_if_over(&self.subject.session);
+        let (sessions, session) = (&self.shared.sessions, &self.subject.session);
+        match self.lifetime {
+            // As a rule it is over now.
+            Lifetime::OfItsWork => sessions.end_own_if_over(session),
+            // The task that asks looks itself once it has ended, which it has not.
+            Lifetime::OfItsCaller if !self.origin.caller.has_ended(&self.shared.slots) => {}
+            _ => sessions.end_if_over(session),
         }
         if let Some(asker) = self.asker.take() {
-            asker.lost(&self.subject.task);
+            asker.lost();
         }
     }
 }

@@ -305,6 +305,27 @@ fn what_has_no_answer_when_the_tokio_runtime_ends_is_lost_and_the_rest_is_kept()
 }
 
 #[test]
+fn the_lost_come_in_the_order_of_their_requests() {
+    let gate = Gate::closed();
+    let gated = gate.clone();
+    let executor = ScriptedExecutor::answering(move |_| Step::reply("done").after(&gated));
+    let registry = registry([(agent("a").with_max_concurrency(20), executor)]);
+    let house = House::built(registry, |builder| builder.max_parallel_tasks(20));
+    let first = paused_runtime();
+    let answers = first.block_on(async {
+        let mut answers = house.team.run_each(["x"; 30].map(TaskRequest::new), RunOptions::new());
+        assert!(dropped_after(1, answers.next()).await.is_none());
+        gate.arrived(20).await;
+        answers
+    });
+    drop(first);
+    let answers = paused_runtime().block_on(all(answers));
+    assert!(answers.iter().map(|(index, _)| *index).eq(0..30), "{answers:?}");
+    assert!(answers.iter().all(|(_, answer)| matches!(answer, Err(TeamError::Lost { .. }))), "{answers:?}");
+    house.assert_rest();
+}
+
+#[test]
 fn an_answer_that_came_before_the_tokio_runtime_ended_is_not_lost() {
     let house = House::of(2, mixed(&Gate::closed()));
     let first = paused_runtime();
