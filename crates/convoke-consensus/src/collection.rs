@@ -1,5 +1,7 @@
 //! The results of a round as they come in, and the count of them.
 
+use std::{cell::LazyCell, sync::Arc};
+
 use convoke_core::{AgentId, TaskError, TaskId, TaskReport, TaskStatus};
 use convoke_session::SessionSnapshot;
 
@@ -12,7 +14,7 @@ use crate::{
 struct Participant {
     agent: AgentId,
     task: TaskId,
-    report: Option<TaskReport>,
+    report: Option<Arc<TaskReport>>,
     /// Whether it was the end of the round that stopped it: then it counts as if it were still to come.
     is_cut_off: bool,
 }
@@ -21,6 +23,7 @@ struct Participant {
 pub(crate) struct Collection {
     round: u32,
     rules: Rules,
+    /// By agent, as the count has them.
     participants: Vec<Participant>,
     succeeded: usize,
     cut_off: usize,
@@ -29,17 +32,19 @@ pub(crate) struct Collection {
 }
 
 impl Collection {
-    /// Nothing yet of `participants`, which are agents and the tasks they are given, by agent.
+    /// Nothing yet of `participants`, each once and by id, whose tasks are those of this round of `consensus`.
     pub(crate) fn new(
+        consensus: &TaskId,
         round: u32,
         rules: Rules,
-        participants: impl IntoIterator<Item = (AgentId, TaskId)>,
+        participants: Vec<AgentId>,
         counting: Option<Counting>,
     ) -> Result<Self, TaskError> {
-        let participants: Vec<_> = participants
-            .into_iter()
-            .map(|(agent, task)| Participant { agent, task, report: None, is_cut_off: false })
-            .collect();
+        let participant = |agent: AgentId| {
+            let task = TaskId::of_attempt(consensus, round, &agent);
+            Participant { agent, task, report: None, is_cut_off: false }
+        };
+        let participants: Vec<_> = participants.into_iter().map(participant).collect();
         let tally = |counting: Counting| {
             let voters = participants.iter().map(|one| (one.agent.clone(), counting.weight(&one.agent)));
             let tally = Tally::new(rules, voters);
@@ -49,9 +54,24 @@ impl Collection {
         Ok(Self { round, rules, participants, succeeded: 0, cut_off: 0, count })
     }
 
+    /// The participants and their tasks.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = (&AgentId, &TaskId)> {
+        self.participants.iter().map(|one| (&one.agent, &one.task))
+    }
+
+    /// The task of the participant at a place.
+    pub(crate) fn task(&self, index: usize) -> Option<&TaskId> {
+        self.participants.get(index).map(|one| &one.task)
+    }
+
     /// Takes the report of a participant; `is_over` says that the round was at its end by then, so that what was stopped was
     /// stopped by that.
-    pub(crate) fn take(&mut self, index: usize, report: TaskReport, is_over: bool) -> Result<(), TaskError> {
+    pub(crate) fn take(
+        &mut self,
+        index: usize,
+        report: Arc<TaskReport>,
+        is_over: bool,
+    ) -> Result<(), TaskError> {
         let Some(participant) = self.participants.get_mut(index) else { return Ok(()) };
         let is_stopped = matches!(report.status, TaskStatus::Cancelled | TaskStatus::TimedOut);
         participant.is_cut_off = is_over && is_stopped;
@@ -60,7 +80,7 @@ impl Collection {
         self.cut_off += usize::from(participant.is_cut_off);
         if let Some((counting, tally)) = self.count.as_mut().filter(|_| !participant.is_cut_off) {
             let ballot = guarded(|| ballot(counting, report))?;
-            tally.record(&participant.agent, ballot);
+            tally.record_at(index, ballot);
         }
         Ok(())
     }
@@ -86,7 +106,9 @@ impl Collection {
     }
 
     /// What there is, for a person and for a machine.
-    pub(crate) fn summary(&self, snapshot: &SessionSnapshot) -> ConsensusSummary {
+    pub(crate) fn summary(&self, snapshot: impl FnOnce() -> SessionSnapshot) -> ConsensusSummary {
+        // Mostly all have a report.
+        let snapshot = LazyCell::new(snapshot);
         let mut summary = ConsensusSummary {
             round: self.round,
             eligible: self.participants.len(),
@@ -135,6 +157,6 @@ impl Collection {
     /// Everything that came in.
     pub(crate) fn into_results(self) -> Results {
         let reports = self.participants.into_iter().filter_map(|one| Some((one.agent, one.report?)));
-        Results::new(self.rules, reports)
+        Results::of_shared(self.rules, reports)
     }
 }

@@ -6,12 +6,10 @@ use tokio::time::{Instant, sleep_until};
 
 use convoke_core::{
     AgentId, CapacityPolicy, ErrorCode, ExecutorError, NotCompleted, TaskError, TaskId, TaskOutcome,
-    TaskOutput, TaskReport, TaskRequest, TaskStatus, derived_id, error_chain,
+    TaskOutput, TaskReport, TaskRequest, TaskStatus, error_chain,
 };
 use convoke_observability::drop_isolated;
-use convoke_registry::{
-    CoordinatedContext, CoordinationError, DEFAULT_GRACE, RunOptions, TeamAnswer, TeamError,
-};
+use convoke_registry::{CoordinatedContext, CoordinationError, DEFAULT_GRACE, RunOptions, TeamError};
 
 use crate::{
     ConsensusRequest, ConsensusSummary, Decide, Decision, Resolver as _, ResolverContext, Verdict,
@@ -38,8 +36,7 @@ enum End {
 /// One round of a consensus.
 pub(crate) struct Deliberation {
     ctx: CoordinatedContext,
-    request: ConsensusRequest,
-    participants: Vec<(AgentId, TaskId)>,
+    request: Arc<ConsensusRequest>,
     /// Where the caller finds the summary, without reading it from the report.
     told: Told,
     /// When the participants are stopped: a little before the consensus itself, so that it can still hear of them.
@@ -47,28 +44,17 @@ pub(crate) struct Deliberation {
 }
 
 impl Deliberation {
-    pub(crate) fn new(
-        ctx: CoordinatedContext,
-        request: ConsensusRequest,
-        participants: &[AgentId],
-        told: Told,
-    ) -> Result<Self, CoordinationError> {
-        let round = ctx.attempt().to_string();
-        let task = |agent: &AgentId| {
-            let id = TaskId::new(derived_id([ctx.task().as_str(), &round, agent.as_str()]))?;
-            Ok::<_, CoordinationError>((agent.clone(), id))
-        };
-        let participants = participants.iter().map(task).collect::<Result<_, _>>()?;
+    pub(crate) fn new(ctx: CoordinatedContext, request: Arc<ConsensusRequest>, told: Told) -> Self {
         // Without a grace whoever waits for the consensus gives up at its deadline, and what is certain by then would be lost.
         let grace = if ctx.grace().is_zero() { DEFAULT_GRACE } else { ctx.grace() };
         let cut = ctx.scope().child_deadline(Instant::now(), grace);
-        Ok(Self { ctx, request, participants, told, cut })
+        Self { ctx, request, told, cut }
     }
 
-    /// Runs the round to its verdict, or to why there is none.
-    pub(crate) async fn run(self) -> Result<TaskOutcome, CoordinationError> {
+    /// Runs the round of these participants, each once and by id, to its verdict, or to why there is none.
+    pub(crate) async fn run(self, participants: Vec<AgentId>) -> Result<TaskOutcome, CoordinationError> {
         let (told, resolver) = (Arc::clone(&self.told), self.request.resolver.clone());
-        let round = self.round().await;
+        let round = self.round(participants).await;
         // Its destructor is its own, and so is a panic of that.
         drop_isolated(resolver);
         let (verdict, summary) = round?;
@@ -83,13 +69,15 @@ impl Deliberation {
         outcome
     }
 
-    async fn round(self) -> Result<(Result<TaskOutput, TaskError>, ConsensusSummary), TaskError> {
+    async fn round(
+        self,
+        participants: Vec<AgentId>,
+    ) -> Result<(Result<TaskOutput, TaskError>, ConsensusSummary), TaskError> {
         let counting = guarded(|| self.request.resolver.counting())?;
-        let participants = self.participants.iter().cloned();
-        let mut collected =
-            Collection::new(self.ctx.attempt(), self.request.rules(), participants, counting)?;
+        let (task, round, rules) = (self.ctx.task(), self.ctx.attempt(), self.request.rules());
+        let mut collected = Collection::new(task, round, rules, participants, counting)?;
         let end = self.collect(&mut collected).await;
-        let mut summary = collected.summary(&self.ctx.session().snapshot());
+        let mut summary = collected.summary(|| self.ctx.session().snapshot());
         let verdict = match (end, collected.tally()) {
             (Err(error), _) => Err(error),
             (Ok(_), Some(tally)) if tally.decision() == Decision::Reached => Ok(tally_verdict(tally)),
@@ -128,7 +116,8 @@ impl Deliberation {
     async fn collect(&self, collected: &mut Collection) -> Result<End, TaskError> {
         let mut options = RunOptions::new();
         options.deadline = self.cut;
-        let mut answers = self.ctx.team().run_each(self.requests(), options);
+        let requests = collected.asked().map(|(agent, task)| self.asked(agent, task));
+        let mut answers = self.ctx.team().run_each(requests, options);
         let stop = self.ctx.scope().cancellation();
         let cut = async {
             match self.cut {
@@ -141,10 +130,15 @@ impl Deliberation {
         loop {
             tokio::select! {
                 biased;
-                answer = answers.next() => {
+                answer = answers.next_shared() => {
                     let Some((index, answer)) = answer else { return Ok(End::AllIn) };
                     is_cut |= self.cut.is_some_and(|cut| cut <= Instant::now());
-                    collected.take(index, self.report(index, answer), is_cut || stop.is_cancelled())?;
+                    let report = match answer {
+                        Ok(report) => report,
+                        Err(TeamError::Telemetry { report }) => Arc::new(*report),
+                        Err(error) => Arc::new(self.lost(collected.task(index), &error)),
+                    };
+                    collected.take(index, report, is_cut || stop.is_cancelled())?;
                 }
                 () = stop.cancelled() => return Ok(End::Stopped),
                 () = &mut cut, if !is_cut => is_cut = true,
@@ -161,32 +155,21 @@ impl Deliberation {
         }
     }
 
-    /// The same task for each participant.
-    fn requests(&self) -> Vec<TaskRequest> {
-        let asked = |(agent, task): &(AgentId, TaskId)| {
-            let mut request = self.request.task.clone();
-            request.id = Some(task.clone());
-            request.preferred_agent = Some(agent.clone());
-            request.capacity = CapacityPolicy::Wait;
-            request
-        };
-        self.participants.iter().map(asked).collect()
+    /// What a participant is asked: the same as each.
+    fn asked(&self, agent: &AgentId, task: &TaskId) -> TaskRequest {
+        let mut request = self.request.task.clone();
+        request.id = Some(task.clone());
+        request.preferred_agent = Some(agent.clone());
+        request.capacity = CapacityPolicy::Wait;
+        request
     }
 
-    /// The report in an answer; one that says what went wrong where there is none.
-    fn report(&self, index: usize, answer: TeamAnswer) -> TaskReport {
-        let error = match answer {
-            Ok(report) => return report,
-            Err(TeamError::Telemetry { report }) => return *report,
-            Err(error) => error,
-        };
-        let task =
-            self.participants.get(index).map_or_else(|| self.ctx.task().clone(), |(_, task)| task.clone());
-        let session = self.ctx.session().session_id().clone();
-        let mut report = TaskReport::new(task, session, TaskStatus::Failed);
-        let error =
-            TaskError::new(ErrorCode::ExecutionFailed, "answer was lost").with_detail(error.to_string());
-        report.error = Some(error);
+    /// The report of a task that has none.
+    fn lost(&self, task: Option<&TaskId>, error: &TeamError) -> TaskReport {
+        let (task, session) = (task.unwrap_or(self.ctx.task()), self.ctx.session().session_id());
+        let mut report = TaskReport::new(task.clone(), session.clone(), TaskStatus::Failed);
+        let lost = TaskError::new(ErrorCode::ExecutionFailed, "answer was lost");
+        report.error = Some(lost.with_detail(error.to_string()));
         report
     }
 
@@ -194,7 +177,7 @@ impl Deliberation {
     async fn resolve(self, collected: Collection, summary: &ConsensusSummary) -> Result<Verdict, TaskError> {
         let Self { ctx, request, cut, .. } = self;
         let resolver_ctx = ResolverContext::new(
-            Arc::new(request.task),
+            Arc::new(request.task.clone()),
             ctx.task().clone(),
             ctx.attempt(),
             ctx.session().snapshot(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use convoke_core::{AgentId, ErrorCode, TaskError};
-use convoke_registry::{Availability, TeamHandle};
+use convoke_registry::TeamHandle;
 
 use crate::{Agreement, Basis, ConsensusRequest, Counting, Decide, Resolver as _, guard::guarded};
 
@@ -23,11 +23,15 @@ fn invalid(text: String) -> TaskError {
     TaskError::new(ErrorCode::InvalidRequest, text)
 }
 
-/// Every available agent that has the skills.
+/// Every available agent that has the skills, by id.
 fn available(request: &ConsensusRequest, team: &TeamHandle) -> Result<Vec<AgentId>, TaskError> {
     let skills = &request.task.required_skills;
-    let found = team.find_agents(skills);
-    if found.is_empty() {
+    let available = team.find_available(skills);
+    if !available.is_empty() {
+        return Ok(available);
+    }
+    let able = team.find_agents(skills).len();
+    if able == 0 {
         // Asked again only here, where nobody is there to be asked.
         let (code, text) = if team.find_agents(&[]).is_empty() {
             (ErrorCode::AgentNotFound, "no agent is registered; add the participants first".to_owned())
@@ -38,17 +42,8 @@ fn available(request: &ConsensusRequest, team: &TeamHandle) -> Result<Vec<AgentI
         };
         return Err(TaskError::new(code, text));
     }
-    let able = found.len();
-    let is_available =
-        |agent: &convoke_registry::AgentSnapshot| agent.availability == Availability::Available;
-    // By id, as they are found.
-    let available: Vec<_> =
-        found.into_iter().filter(is_available).map(|agent| agent.descriptor.id().clone()).collect();
-    if available.is_empty() {
-        let text = format!("no agent that could take part is available, of {able}; wait for one");
-        return Err(TaskError::new(ErrorCode::AgentUnavailable, text));
-    }
-    Ok(available)
+    let text = format!("no agent that could take part is available, of {able}; wait for one");
+    Err(TaskError::new(ErrorCode::AgentUnavailable, text))
 }
 
 /// The agents that the request names.

@@ -55,8 +55,13 @@ pub fn reach_consensus_with(
 ) -> impl Future<Output = Result<ConsensusReport, TeamError>> + Send + use<> {
     let asked = Eligible::default();
     let events = Events { observer: request.observer.clone(), eligible: Arc::clone(&asked) };
-    let task = request.task.clone().with_metadata(RULES, request.digested());
-    let (finders, found, checked) = (team.clone(), Arc::clone(&asked), request.clone());
+    let mut task = request.task.clone();
+    // Without an id nobody can ask for it again.
+    if task.id.is_some() {
+        task = task.with_metadata(RULES, request.digested());
+    }
+    let request = Arc::new(request);
+    let (finders, found, checked) = (team.clone(), Arc::clone(&asked), Arc::clone(&request));
     let check = move || {
         let participants = eligible(&checked, &finders)?;
         // Set once: a check is called once.
@@ -71,7 +76,7 @@ pub fn reach_consensus_with(
             // Unchecked, where the record was to answer and then could not.
             None => eligible(&request, ctx.team())?,
         };
-        Deliberation::new(ctx, request, &participants, told)?.run().await
+        Deliberation::new(ctx, request, told).run(participants).await
     });
     team.coordinate(task, options, coordination.with_check(check).with_events(events))
         .map(move |answer| Ok(ConsensusReport::with_summary(answer?, heard.lock().take())))

@@ -14,13 +14,21 @@ pub struct Results(Arc<Inner>);
 struct Inner {
     rules: Rules,
     /// By id, each agent once.
-    reports: Vec<(AgentId, TaskReport)>,
+    reports: Vec<(AgentId, Arc<TaskReport>)>,
 }
 
 impl Results {
     /// The reports of participants, under the rules that they are counted by. Of several reports of one agent the first
     /// counts.
     pub fn new(rules: Rules, reports: impl IntoIterator<Item = (AgentId, TaskReport)>) -> Self {
+        Self::of_shared(rules, reports.into_iter().map(|(agent, report)| (agent, Arc::new(report))))
+    }
+
+    /// As [`new`](Self::new), of reports that others may have too.
+    pub(crate) fn of_shared(
+        rules: Rules,
+        reports: impl IntoIterator<Item = (AgentId, Arc<TaskReport>)>,
+    ) -> Self {
         let mut reports: Vec<_> = reports.into_iter().collect();
         reports.sort_by(|(one, _), (other, _)| one.cmp(other));
         reports.dedup_by(|(later, _), (first, _)| later == first);
@@ -29,7 +37,7 @@ impl Results {
 
     /// Who answered what, failures included, by id.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&AgentId, &TaskReport)> + ExactSizeIterator {
-        self.0.reports.iter().map(|(agent, report)| (agent, report))
+        self.0.reports.iter().map(|(agent, report)| (agent, &**report))
     }
 
     /// The outputs of those that completed, by id.
@@ -80,7 +88,7 @@ pub(crate) fn ballot(counting: &Counting, report: &TaskReport) -> Ballot {
 /// The verdict of a count as it stands.
 pub(crate) fn tally_verdict(tally: &Tally) -> Verdict {
     let verdict = match tally.leading().filter(|_| tally.decision() == Decision::Reached) {
-        Some(votes) => Verdict::agreed(votes.answer.to_output()).by(votes.voters),
+        Some(votes) => Verdict { voters: votes.voters, ..Verdict::agreed(votes.answer.to_output()) },
         None => Verdict::not_reached("no answer has the votes"),
     };
     verdict.with_spoilt(tally.spoilt().iter().cloned())

@@ -37,22 +37,28 @@ pub struct ConsensusSummary {
     pub minimum_successful_agents: usize,
     /// The votes that an answer needed, in weight, whatever those that are not in would have said; `None` where nothing is
     /// counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub required: Option<u64>,
     /// Each answer with its votes, the weightiest first; empty where nothing is counted. The answers are whole, here and in
     /// the record of the task: where they are long, count a field.
     pub votes: Vec<VoteCount>,
     /// Who completed without a vote in the output.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub spoilt: BTreeSet<AgentId>,
     /// Who did not complete, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<FailedParticipant>,
     /// Who asked for input, which is no success.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub paused: BTreeSet<AgentId>,
     /// Who had not ended when it was decided, or was stopped by the deadline. Their records may follow the verdict; who does
     /// not stop keeps its place until it ends.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub signalled: BTreeSet<AgentId>,
     /// On whose answers the verdict rests.
     pub voters: BTreeSet<AgentId>,
     /// What the resolver noted: points, scores, the seed of a judge.
+    #[serde(skip_serializing_if = "Metadata::is_empty")]
     pub notes: Metadata,
 }
 
@@ -63,6 +69,7 @@ pub struct VoteCount {
     /// The answer's text.
     pub text: String,
     /// The answer's data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
     /// Who voted for it.
     pub voters: BTreeSet<AgentId>,

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use convoke_core::AgentId;
 
@@ -112,22 +112,19 @@ pub struct AnswerVotes {
     pub weight: u64,
 }
 
-/// An answer as it is counted: its voters as they came, which a set would sort at each.
+/// A participant, and what it weighs until its ballot is in.
+#[derive(Clone, Debug)]
+struct Voter {
+    id: AgentId,
+    pending: Option<u64>,
+}
+
+/// An answer as it is counted: the places of its voters as they came, which a set would sort at each.
 #[derive(Clone, Debug)]
 struct Counted {
     answer: Answer,
-    voters: Vec<AgentId>,
+    voters: Vec<usize>,
     weight: u64,
-}
-
-impl Counted {
-    fn to_votes(&self) -> AnswerVotes {
-        AnswerVotes {
-            answer: self.answer.clone(),
-            voters: self.voters.iter().cloned().collect(),
-            weight: self.weight,
-        }
-    }
 }
 
 /// Counts the ballots of participants that are known beforehand.
@@ -162,8 +159,10 @@ impl Counted {
 #[derive(Clone, Debug)]
 pub struct Tally {
     rules: Rules,
-    /// The weight of each participant that has not answered.
-    pending: BTreeMap<AgentId, u64>,
+    /// By id, each once.
+    voters: Vec<Voter>,
+    /// How many of them have not answered.
+    pending: usize,
     pending_weight: u64,
     succeeded: usize,
     succeeded_weight: u64,
@@ -181,12 +180,21 @@ impl Tally {
     /// A count of the ballots of `participants`, each with its weight. One that is named twice counts once, with the
     /// weight that was said last.
     pub fn new(rules: Rules, participants: impl IntoIterator<Item = (AgentId, u32)>) -> Self {
-        let weigh = |(agent, weight): (AgentId, u32)| (agent, u64::from(weight));
-        let pending: BTreeMap<_, _> = participants.into_iter().map(weigh).collect();
-        let eligible_weight = pending.values().sum();
+        let voter = |(id, weight): (AgentId, u32)| Voter { id, pending: Some(weight.into()) };
+        let mut voters: Vec<_> = participants.into_iter().map(voter).collect();
+        voters.sort_by(|one, other| one.id.cmp(&other.id));
+        voters.dedup_by(|later, first| {
+            let is_same = later.id == first.id;
+            if is_same {
+                first.pending = later.pending;
+            }
+            is_same
+        });
+        let eligible_weight = voters.iter().filter_map(|voter| voter.pending).sum();
         Self {
             rules,
-            pending,
+            pending: voters.len(),
+            voters,
             pending_weight: eligible_weight,
             succeeded: 0,
             succeeded_weight: 0,
@@ -202,21 +210,29 @@ impl Tally {
     /// Counts the ballot of `participant`, and says what that decides. The first one counts: a second, or that of somebody
     /// who is no participant, changes nothing.
     pub fn record(&mut self, participant: &AgentId, ballot: Ballot) -> Decision {
-        if let Some(weight) = self.pending.remove(participant) {
-            self.pending_weight -= weight;
-            match ballot {
-                Ballot::Vote(answer) => {
-                    self.succeed(weight);
-                    self.count(participant, answer, weight);
-                }
-                Ballot::Spoilt => {
-                    self.succeed(weight);
-                    self.spoilt.insert(participant.clone());
-                }
-                Ballot::Failed => {}
-            }
+        if let Ok(place) = self.voters.binary_search_by(|voter| voter.id.cmp(participant)) {
+            self.record_at(place, ballot);
         }
         self.decision()
+    }
+
+    /// As [`record`](Self::record), for whoever knows the place of the participant among all, by id.
+    pub(crate) fn record_at(&mut self, place: usize, ballot: Ballot) {
+        let Some(voter) = self.voters.get_mut(place) else { return };
+        let Some(weight) = voter.pending.take() else { return };
+        self.pending -= 1;
+        self.pending_weight -= weight;
+        match ballot {
+            Ballot::Vote(answer) => {
+                self.succeed(weight);
+                self.count(place, answer, weight);
+            }
+            Ballot::Spoilt => {
+                self.spoilt.insert(voter.id.clone());
+                self.succeed(weight);
+            }
+            Ballot::Failed => {}
+        }
     }
 
     fn succeed(&mut self, weight: u64) {
@@ -224,14 +240,11 @@ impl Tally {
         self.succeeded_weight += weight;
     }
 
-    fn count(&mut self, voter: &AgentId, answer: Answer, weight: u64) {
+    fn count(&mut self, voter: usize, answer: Answer, weight: u64) {
         let leader = self.leader();
-        let place = *self.places.entry(answer).or_insert_with_key(|answer| {
-            self.votes.push(Counted { answer: answer.clone(), voters: Vec::new(), weight: 0 });
-            self.votes.len() - 1
-        });
+        let place = self.place(answer);
         let Some(answer) = self.votes.get_mut(place) else { return };
-        answer.voters.push(voter.clone());
+        answer.voters.push(voter);
         answer.weight += weight;
         let now = answer.weight;
         if place == self.leading {
@@ -243,6 +256,18 @@ impl Tally {
         } else {
             self.second = self.second.max(now);
         }
+    }
+
+    /// Where an answer is counted.
+    fn place(&mut self, answer: Answer) -> usize {
+        // Most vote as the others do.
+        if self.votes.get(self.leading).is_some_and(|leading| leading.answer == answer) {
+            return self.leading;
+        }
+        *self.places.entry(answer).or_insert_with_key(|answer| {
+            self.votes.push(Counted { answer: answer.clone(), voters: Vec::new(), weight: 0 });
+            self.votes.len() - 1
+        })
     }
 
     fn leader(&self) -> u64 {
@@ -267,7 +292,7 @@ impl Tally {
         };
         if is_certain && self.succeeded >= minimum {
             Decision::Reached
-        } else if is_possible && self.succeeded + self.pending.len() >= minimum {
+        } else if is_possible && self.succeeded + self.pending >= minimum {
             Decision::Pending
         } else {
             Decision::Impossible
@@ -276,17 +301,30 @@ impl Tally {
 
     /// The answer with the most weight; of several that are level, the one that was there first. `None` before the first vote.
     pub fn leading(&self) -> Option<AnswerVotes> {
-        self.votes.get(self.leading).map(Counted::to_votes)
+        self.votes.get(self.leading).map(|counted| self.named(counted))
     }
 
     /// Each answer with its voters: the weightiest first, of several that are level the one whose first voter has the
     /// smallest id.
     pub fn votes(&self) -> Vec<AnswerVotes> {
-        let mut votes: Vec<_> = self.votes.iter().map(Counted::to_votes).collect();
+        let mut votes: Vec<_> = self.votes.iter().map(|counted| self.named(counted)).collect();
         votes.sort_by(|one, other| {
             other.weight.cmp(&one.weight).then_with(|| one.voters.first().cmp(&other.voters.first()))
         });
         votes
+    }
+
+    /// With the names of its voters.
+    fn named(&self, counted: &Counted) -> AnswerVotes {
+        let mut places = counted.voters.clone();
+        // Numbers are sorted faster than ids, and a set of what is sorted compares each id but with the next.
+        places.sort_unstable();
+        let voters = places.into_iter().filter_map(|place| self.voters.get(place));
+        AnswerVotes {
+            answer: counted.answer.clone(),
+            voters: voters.map(|voter| voter.id.clone()).collect(),
+            weight: counted.weight,
+        }
     }
 
     /// Who succeeded without a vote in the output.

@@ -53,6 +53,19 @@ fn reached(tally: &Tally) -> Option<Answer> {
     (tally.decision() == Decision::Reached).then(|| tally.leading().unwrap().answer.clone())
 }
 
+#[test]
+fn who_is_named_twice_counts_once_with_the_last_weight() {
+    let [one, two] = ["b", "a"].map(|id| AgentId::new(id).unwrap());
+    let mut tally =
+        Tally::new(Rules::new(), [(one.clone(), 5), (two.clone(), 1), (one.clone(), 2), (one.clone(), 3)]);
+    assert_eq!(tally.required(), 3, "of 4");
+    assert_eq!(tally.record(&two, vote("a")), Decision::Pending);
+    assert_eq!(tally.record(&AgentId::new("c").unwrap(), vote("a")), Decision::Pending);
+    assert_eq!(tally.record(&one, vote("b")), Decision::Reached);
+    let votes: Vec<_> = tally.votes().into_iter().map(|votes| (votes.voters, votes.weight)).collect();
+    assert_eq!(votes, [([one].into(), 3), ([two].into(), 1)]);
+}
+
 fn any_ballot() -> impl Strategy<Value = Ballot> {
     prop_oneof![
         5 => prop::sample::select(vec!["a", "b", "c"]).prop_map(vote),

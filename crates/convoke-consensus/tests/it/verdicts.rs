@@ -8,8 +8,8 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use convoke_consensus::{
-    Agreement, Basis, ConsensusReport, ConsensusRequest, Decide, JsonField, Resolver, ResolverContext,
-    Results, Verdict,
+    Agreement, Basis, ConsensusReport, ConsensusRequest, ConsensusSummary, Decide, JsonField, Resolver,
+    ResolverContext, Results, Verdict,
 };
 use convoke_core::{
     Artifact, CapacityPolicy, ErrorCode, ExecutorError, TaskId, TaskOutput, TaskRequest, TaskStatus,
@@ -434,4 +434,37 @@ async fn a_spoilt_ballot_is_a_success_without_a_vote() {
     assert_eq!(report.report.output.as_ref().unwrap().data, Some(json!("ship")));
     assert_eq!((summary(&report).succeeded, summary(&report).spoilt.clone()), (3, [agent("b")].into()));
     assert!(report.to_string().contains("1 without a vote (`b`)"), "{report}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_record_has_no_empty_lists_and_gives_the_whole_summary() {
+    let house = House::answering(&["ship", "wait", "ship"]);
+    let report = house.reach(consensus()).await;
+    let record = report.report.output.as_ref().unwrap().metadata["consensus"].clone();
+    assert_eq!(
+        record,
+        json!({
+            "round": 1,
+            "eligible": 3,
+            "asked": 3,
+            "succeeded": 3,
+            "minimum_successful_agents": 1,
+            "required": 2,
+            "votes": [
+                { "text": "ship", "voters": ["a", "c"], "weight": 2 },
+                { "text": "wait", "voters": ["b"], "weight": 1 },
+            ],
+            "voters": ["a", "c"],
+        })
+    );
+    assert_eq!(ConsensusSummary::of(&report.report).as_ref(), report.summary.as_ref());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_tells_two_consensuses_apart_is_noted_where_there_is_an_id_to_ask_for_again() {
+    let house = House::answering(&["ship"]);
+    let rules = |report: ConsensusReport| report.report.metadata.get("consensus_rules").is_some();
+    assert!(rules(house.reach(consensus()).await));
+    let unnamed = ConsensusRequest::new(TaskRequest::new("ship?").requiring("vote"));
+    assert!(!rules(house.reach(unnamed).await));
 }
