@@ -119,13 +119,15 @@ impl Deliberation {
         let requests = collected.asked().map(|(agent, task)| self.asked(agent, task));
         let mut answers = self.ctx.team().run_each(requests, options);
         let stop = self.ctx.scope().cancellation();
+        // Made once, as the other is: each answer wakes this.
+        let stopped = stop.cancelled();
         let cut = async {
             match self.cut {
                 Some(cut) => sleep_until(cut).await,
                 None => future::pending().await,
             }
         };
-        tokio::pin!(cut);
+        tokio::pin!(stopped, cut);
         let mut is_cut = false;
         loop {
             tokio::select! {
@@ -140,7 +142,7 @@ impl Deliberation {
                     };
                     collected.take(index, report, is_cut || stop.is_cancelled())?;
                 }
-                () = stop.cancelled() => return Ok(End::Stopped),
+                () = &mut stopped => return Ok(End::Stopped),
                 () = &mut cut, if !is_cut => is_cut = true,
             }
             // At the deadline what is certain is decided, whatever was asked for.
