@@ -48,9 +48,12 @@ impl<W> Dispatch<W> {
     /// The path from a claim back to itself, if it could never end.
     pub(super) fn endless_wait(&self, start: ClaimKey) -> Option<Vec<WaitStep>> {
         let claim = self.claims.get(start)?;
-        if claim.ticket().is_some() && claim.awaited_in.is_none() {
-            // Nothing hangs on its end, so that it cannot wait for itself.
-            return None;
+        if let Some(ticket) = claim.ticket() {
+            // Nothing hangs on its end, so that it cannot wait for itself; or a unit for it comes free whatever it awaits,
+            // which is the rule where many are asked at once.
+            if claim.awaited_in.is_none() || matches!(self.rest_of_place(ticket.place), Rest::Nothing) {
+                return None;
+            }
         }
         let mut search = Search::new(self);
         search.explore(Node::Claim(start));
