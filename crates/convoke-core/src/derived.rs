@@ -11,7 +11,7 @@ use std::{
 use memchr::memchr3;
 use sha2::{Digest as _, Sha256};
 
-use crate::{AgentId, MAX_ID_BYTES, MessageId, TaskId};
+use crate::{AgentId, CommitId, FencingToken, LogId, MAX_ID_BYTES, MessageId, OwnerId, Sequence, SessionId, TaskId};
 
 /// The bytes of a hexadecimal SHA-256.
 const DIGEST_BYTES: usize = 64;
@@ -197,5 +197,27 @@ impl MessageId {
         id.push(kind);
         let id = if index == 0 { id } else { id.with_number(index as u64) };
         id.into_id(Self::from_generated)
+    }
+}
+
+impl CommitId {
+    /// The commit that is tried at a place under a claim: `<token>/<place>`. For an owner that tries one commit a place, and
+    /// claims the log again before it tries another there.
+    pub fn of_place(token: FencingToken, place: Sequence) -> Self {
+        Self::from_generated(&format!("{token}/{place}"))
+    }
+}
+
+impl LogId {
+    /// The log of a session: `session/<id>`.
+    pub fn of_session(session: &SessionId) -> Self {
+        Self::from_generated(&derived_id(["session", session.as_str()]))
+    }
+}
+
+impl OwnerId {
+    /// The owner that a runtime is, by the id that it generated for itself: `runtime/<id>`.
+    pub fn of_runtime(runtime: &SessionId) -> Self {
+        Self::from_generated(&derived_id(["runtime", runtime.as_str()]))
     }
 }

@@ -201,7 +201,7 @@ macro_rules! generated {
     )*};
 }
 
-generated!(AgentId, MessageId, SessionId, TaskId);
+generated!(AgentId, CommitId, LogId, MessageId, OwnerId, SessionId, TaskId);
 
 ids! {
     /// Names an agent within a registry.

@@ -5,9 +5,10 @@ use std::{fmt, sync::Arc};
 use convoke_core::{AgentId, ErrorCode, TaskError, TaskId, TaskReport, TaskStatus};
 
 use crate::{
-    LateWriteHook, Session, SessionHandle, SettleError,
+    LateWriteHook, Session, SessionHandle, SettleError, SettleProblem, StoreError,
     attempt::{AttemptKey, Worker},
-    machine::{Opened, Settlement},
+    machine::{Opened, Recorded, Settlement},
+    session::in_log,
 };
 
 /// An attempt that was admitted: whoever owns this decides how it ends.
@@ -94,7 +95,7 @@ impl Admission {
     /// Started again, it gives another handle for whoever has the attempt and changes nothing; once settled, a handle
     /// that is revoked.
     pub fn start(&mut self, agent: &AgentId, late: LateWriteHook) -> SessionHandle {
-        self.start_as(|| Worker::Agent(agent.clone()), late)
+        self.start_as(|| Worker::Agent(agent.clone()), late).0
     }
 
     /// Begins work that no agent has: that of the team itself, which it hands on as tasks of their own.
@@ -123,13 +124,36 @@ impl Admission {
     /// # }
     /// ```
     pub fn start_coordinated(&mut self, late: LateWriteHook) -> SessionHandle {
-        self.start_as(|| Worker::Team, late)
+        self.start_as(|| Worker::Team, late).0
     }
 
-    fn start_as(&mut self, worker: impl FnOnce() -> Worker, late: LateWriteHook) -> SessionHandle {
+    /// As [`start`](Self::start), or as [`start_coordinated`](Self::start_coordinated) without an agent, and waits until it is
+    /// in the log, where the session has one. The plain forms return before that.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`]: nothing was started, and the attempt has ended as failed.
+    pub async fn start_recorded(
+        &mut self,
+        agent: Option<&AgentId>,
+        late: LateWriteHook,
+    ) -> Result<SessionHandle, StoreError> {
+        self.session.sure().await?;
+        let (handle, started, recorded) = self.start_as(|| agent.cloned().into(), late);
+        started?;
+        in_log(recorded, &self.session).await?;
+        Ok(handle)
+    }
+
+    fn start_as(
+        &mut self,
+        worker: impl FnOnce() -> Worker,
+        late: LateWriteHook,
+    ) -> (SessionHandle, Result<(), StoreError>, Option<Recorded>) {
         let worker = self.worker.get_or_insert_with(worker);
-        self.session.machine().start(&self.key, worker);
-        SessionHandle::new(self.session.clone(), self.key.clone(), worker.clone(), late)
+        let (started, recorded) = self.session.decide(|machine| machine.start(&self.key, worker));
+        let handle = SessionHandle::new(self.session.clone(), self.key.clone(), worker.clone(), late);
+        (handle, started, recorded)
     }
 
     /// Ends the attempt in one commit, and gives the report as it is kept.
@@ -147,6 +171,36 @@ impl Admission {
     ///
     /// [`SettleError`] gives the report back. Nothing was written, and the attempt is still open for another report.
     pub fn settle(&mut self, report: TaskReport) -> Result<Arc<TaskReport>, SettleError> {
+        self.settle_as(report).0
+    }
+
+    /// As [`settle`](Self::settle), and waits until it is in the log, where the session has one. The plain form returns
+    /// before that: where the log fails then, the record says what it would say here.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped after its first poll, it has ended the attempt as the plain form does.
+    ///
+    /// # Errors
+    ///
+    /// [`SettleError`] gives the report back. With [`SettleProblem::Store`](crate::SettleProblem::Store) the attempt has
+    /// ended, and the log decides how; with any other nothing was written, and it is still open.
+    pub async fn settle_recorded(&mut self, report: TaskReport) -> Result<Arc<TaskReport>, SettleError> {
+        // Where it is not known what is in the log, the end waits for that with the others.
+        _ = self.session.sure().await;
+        let (settled, recorded) = self.settle_as(report);
+        let report = settled?;
+        match in_log(recorded, &self.session).await {
+            Ok(()) => Ok(report),
+            Err(problem) => {
+                let AttemptKey { task, attempt } = self.key.clone();
+                let problem = SettleProblem::Store { task, attempt, problem };
+                Err(SettleError::new(problem, Arc::unwrap_or_clone(report)))
+            }
+        }
+    }
+
+    fn settle_as(&mut self, report: TaskReport) -> (Result<Arc<TaskReport>, SettleError>, Option<Recorded>) {
         // Reports are large, so it is moved once, to where it stays; nobody shares it yet.
         let mut report = Arc::new(report);
         let stamped = Arc::make_mut(&mut report);
@@ -157,14 +211,13 @@ impl Admission {
         stamped.detached &= self.worker.is_some();
 
         let settlement = Settlement::new(Arc::clone(&report));
-        let result = self.session.machine().settle(&self.key, settlement);
-        match result {
-            Ok(()) => {
-                self.is_settled = true;
-                Ok(report)
-            }
+        let (result, recorded) = self.session.decide(|machine| machine.settle(&self.key, settlement));
+        self.is_settled |= matches!(result, Ok(()) | Err(SettleProblem::Store { .. }));
+        let settled = match result {
+            Ok(()) => Ok(report),
             Err(problem) => Err(SettleError::new(problem, Arc::unwrap_or_clone(report))),
-        }
+        };
+        (settled, recorded)
     }
 }
 

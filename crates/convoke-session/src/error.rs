@@ -3,6 +3,7 @@
 mod admission;
 mod reconcile;
 mod settle;
+mod store;
 
 use std::fmt;
 
@@ -10,6 +11,7 @@ pub use admission::AdmissionError;
 use convoke_core::{ArtifactId, SessionId, TaskId};
 pub use reconcile::ReconcileError;
 pub use settle::{SettleError, SettleProblem};
+pub use store::{StoreError, StoreErrorKind};
 
 use crate::{Expected, LimitKind};
 
@@ -65,13 +67,20 @@ pub enum SessionError {
         /// What was there.
         actual: Expected,
     },
+    /// The log of the session did not take the write.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 impl SessionError {
     /// Whether the same call may succeed later without a change of limits or of the value: a conflict does, once the
     /// key was read again.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Conflict { .. })
+        match self {
+            Self::Conflict { .. } => true,
+            Self::Store(error) => error.is_retryable(),
+            _ => false,
+        }
     }
 }
 

@@ -100,7 +100,7 @@ impl SessionHandle {
     ///
     /// [`SessionError::Revoked`], [`SessionError::TooLarge`], [`SessionError::Full`].
     pub fn post(&self, message: Message) -> Result<MessageId, SessionError> {
-        self.write(LateWriteKind::Message, |machine| machine.stage_message(&self.key, message))
+        self.stage(LateWriteKind::Message, |machine| machine.stage_message(&self.key, message))
     }
 
     /// Stages an artifact; its room is set aside. It will replace the one that an earlier attempt of this task published
@@ -112,7 +112,7 @@ impl SessionHandle {
     ///
     /// [`SessionError::Revoked`], [`SessionError::TooLarge`], [`SessionError::Full`].
     pub fn publish(&self, artifact: Artifact) -> Result<(), SessionError> {
-        self.write(LateWriteKind::Artifact, |machine| machine.stage_artifact(&self.key, artifact))
+        self.stage(LateWriteKind::Artifact, |machine| machine.stage_artifact(&self.key, artifact))
     }
 
     /// As [`Session::set`], while the attempt runs.
@@ -126,7 +126,7 @@ impl SessionHandle {
         value: Value,
     ) -> impl Future<Output = Result<u64, SessionError>> + Send + use<> {
         let (handle, key) = (self.clone(), Arc::from(key));
-        async move { Ok(handle.set_when(key, When::Always, value)?.revision) }
+        async move { Ok(handle.set_when(key, When::Always, value).await?.revision) }
     }
 
     /// As [`Session::erase`], while the attempt runs.
@@ -138,7 +138,8 @@ impl SessionHandle {
         let (handle, key) = (self.clone(), key.to_owned());
         async move {
             let writer = Writer::Attempt(&handle.key);
-            handle.write(LateWriteKind::State, |machine| machine.erase(writer, &key))
+            handle
+                .told(LateWriteKind::State, handle.session.write(|machine| machine.erase(writer, &key)).await)
         }
     }
 
@@ -154,7 +155,7 @@ impl SessionHandle {
         value: Value,
     ) -> impl Future<Output = Result<u64, SessionError>> + Send + use<> {
         let (handle, key) = (self.clone(), Arc::from(key));
-        async move { Ok(handle.set_when(key, When::Found(expected), value)?.revision) }
+        async move { Ok(handle.set_when(key, When::Found(expected), value).await?.revision) }
     }
 
     /// As [`Session::update`], while the attempt runs.
@@ -173,22 +174,32 @@ impl SessionHandle {
         let (handle, key) = (self.clone(), Arc::<str>::from(key));
         async move {
             let write = |when, value| handle.set_when(Arc::clone(&key), when, value);
-            handle.session.update_by(&key, change, write)
+            handle.session.update_by(&key, change, write).await
         }
     }
 
-    fn set_when(&self, key: Arc<str>, when: When, value: Value) -> Result<Arc<StateEntry>, SessionError> {
+    async fn set_when(
+        &self,
+        key: Arc<str>,
+        when: When,
+        value: Value,
+    ) -> Result<Arc<StateEntry>, SessionError> {
         let writer = Writer::Attempt(&self.key);
-        self.write(LateWriteKind::State, |machine| machine.set(writer, key, when, value))
+        let set = |machine: &mut Machine| machine.set(writer, key, when, value);
+        self.told(LateWriteKind::State, self.session.write(set).await)
+    }
+
+    fn stage<T>(
+        &self,
+        kind: LateWriteKind,
+        stage: impl FnOnce(&mut Machine) -> Result<T, SessionError>,
+    ) -> Result<T, SessionError> {
+        let result = stage(&mut self.session.machine());
+        self.told(kind, result)
     }
 
     /// The hook is called once the lock is free again, so that it may use the session.
-    fn write<T>(
-        &self,
-        kind: LateWriteKind,
-        write: impl FnOnce(&mut Machine) -> Result<T, SessionError>,
-    ) -> Result<T, SessionError> {
-        let result = write(&mut self.session.machine());
+    fn told<T>(&self, kind: LateWriteKind, result: Result<T, SessionError>) -> Result<T, SessionError> {
         if matches!(result, Err(SessionError::Revoked { .. })) {
             self.late.call(&LateWrite {
                 session: self.session_id().clone(),

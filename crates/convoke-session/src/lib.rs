@@ -31,8 +31,11 @@
 //! # }
 //! ```
 //!
-//! This crate runs nothing: it spawns nothing, does no I/O, reads no clock and depends on no runtime. A session lives
-//! in memory and ends with its last clone. It chooses no agent, it keeps no time, and its ids are no authorisation:
+//! A session lives in memory and ends with its last clone, unless it comes from a [`SessionStore`]: then it is a log of a
+//! [journal](convoke_core::Journal), owned by one process at a time, and what readers see is always in that log.
+//!
+//! This crate runs nothing: it spawns nothing, does no I/O but what a [`Recorder`] asks of a journal where its host runs
+//! it, reads no clock and depends on no runtime. It chooses no agent, it keeps no time, and its ids are no authorisation:
 //! whoever holds a [`Session`] may write as the host.
 //!
 //! | where | what |
@@ -41,29 +44,36 @@
 //! | `attempt`, `admission`, `handle`, `late` | one execution of a task, from its admission to writes that come too late |
 //! | `options` | what becomes of a task that is over, where the next request or the host says so |
 //! | `stored` | what a session keeps: messages, artifacts, state entries, task records |
+//! | `recording`, `codec` | sessions with a log: how they are loaded and recorded, and what a record looks like |
 //! | `limits` | how much a session takes, and how much is in it |
 //! | `error` | what a session refuses |
 //! | `machine` | all decisions, without lock, I/O or clock |
 
 mod admission;
 mod attempt;
+mod codec;
 mod error;
 mod handle;
 mod late;
 mod limits;
 mod machine;
 mod options;
+mod recording;
 mod session;
 mod snapshot;
 mod stored;
 
 pub use admission::{Admission, Admitted};
 pub use attempt::Attempt;
-pub use error::{AdmissionError, Oversized, ReconcileError, SessionError, SettleError, SettleProblem};
+pub use error::{
+    AdmissionError, Oversized, ReconcileError, SessionError, SettleError, SettleProblem, StoreError,
+    StoreErrorKind,
+};
 pub use handle::SessionHandle;
 pub use late::{LateWrite, LateWriteHook, LateWriteKind};
 pub use limits::{Limit, LimitKind, SessionLimits, SessionUsage};
 pub use options::{AdmissionOptions, IfCompleted, Reconcile};
+pub use recording::{Recorder, SessionStore};
 pub use session::Session;
 pub use snapshot::{SessionActivity, SessionSnapshot};
 pub use stored::{Author, Expected, SessionArtifact, SessionMessage, StateEntry, TaskRecord};

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use serde_json::Value;
+
+use convoke_core::json_size;
+
 /// A limit that is a number, or none, spelled out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Limit {
@@ -165,6 +169,11 @@ impl SessionUsage {
 
     pub(crate) fn message(bytes: u64) -> Self {
         Self { messages: 1, bytes, artifacts: 0 }
+    }
+
+    /// What an entry of the shared state takes.
+    pub(crate) fn entry(key: &str, value: &Value) -> Self {
+        Self::bytes((key.len() + json_size(value)) as u64)
     }
 
     pub(crate) fn artifact(bytes: u64) -> Self {

@@ -5,10 +5,13 @@
 //! with its open attempt, and its room is set aside.
 
 mod admit;
+mod ahead;
+mod change;
 mod open;
 mod open_attempts;
 mod reconcile;
 mod records;
+mod recover;
 mod settle;
 mod shared;
 mod state;
@@ -17,6 +20,10 @@ mod trim;
 use std::sync::Arc;
 
 pub(crate) use admit::{Answer, Opened};
+use ahead::Ahead;
+pub(crate) use ahead::{Recorded, Waiter};
+use change::Edit;
+pub(crate) use change::{Change, TaskChange};
 use open_attempts::OpenAttempts;
 use serde_json::Value;
 
@@ -28,7 +35,7 @@ pub(crate) use state::State;
 
 use crate::{
     Author, Limit, LimitKind, Oversized, SessionActivity, SessionError, SessionLimits, SessionUsage,
-    attempt::AttemptKey,
+    StoreError, attempt::AttemptKey,
 };
 
 /// Who asks for a write.
@@ -48,6 +55,8 @@ pub(crate) struct Machine {
     open: OpenAttempts,
     /// The room that the open attempts hold together.
     reserved: SessionUsage,
+    /// Of a session with a log.
+    ahead: Option<Box<Ahead>>,
 }
 
 impl Machine {
@@ -57,6 +66,7 @@ impl Machine {
             state: Current::Own(State::new(id)),
             open: OpenAttempts::default(),
             reserved: SessionUsage::default(),
+            ahead: None,
         }
     }
 
@@ -64,37 +74,52 @@ impl Machine {
         self.limits
     }
 
-    /// What there is now, as a value.
+    /// What readers see now, as a value.
     pub(crate) fn snapshot(&mut self) -> Arc<State> {
+        match &self.ahead {
+            Some(ahead) => Arc::clone(ahead.visible()),
+            None => self.state.share(),
+        }
+    }
+
+    /// What the next decision sees.
+    pub(crate) fn head(&mut self) -> Arc<State> {
         self.state.share()
     }
 
     pub(crate) fn activity(&self) -> SessionActivity {
-        self.state.tasks.activity()
+        match &self.ahead {
+            Some(ahead) => ahead.visible().tasks.activity(),
+            None => self.state.tasks.activity(),
+        }
     }
 
     pub(crate) fn post(&mut self, message: Message) -> Result<MessageId, SessionError> {
+        self.check_open()?;
         let size = self.check_message(&message)?;
         self.check_room(SessionUsage::default(), SessionUsage::message(size))?;
-        let state = self.commit();
-        let id = MessageId::of_host(state.last_sequence + 1);
-        state.push_message(id.clone(), Author::Host, message);
+        let id = MessageId::of_host(self.state.last_sequence + 1);
+        self.commit().push_message(id.clone(), Author::Host, message);
         Ok(id)
     }
 
     pub(crate) fn set_metadata(&mut self, key: &str, value: Value) -> Result<(), SessionError> {
+        self.check_open()?;
         if key.is_empty() {
             return Err(SessionError::EmptyKey);
         }
-        self.commit().metadata.insert(Arc::from(key), Arc::new(value));
+        self.commit().set_metadata(Arc::from(key), value);
         Ok(())
     }
 
     /// The state as the next revision, ready to be changed.
-    fn commit(&mut self) -> &mut State {
-        let state = self.state.get_mut();
-        state.revision += 1;
-        state
+    fn commit(&mut self) -> Edit<'_> {
+        Edit::new(self.state.get_mut(), self.ahead.as_deref_mut())
+    }
+
+    /// Whether anything is decided now: not while it is unknown what is in the log.
+    fn check_open(&self) -> Result<(), StoreError> {
+        self.ahead.as_ref().map_or(Ok(()), |ahead| ahead.check())
     }
 
     fn check_message(&self, message: &Message) -> Result<u64, SessionError> {

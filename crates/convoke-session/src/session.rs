@@ -2,7 +2,10 @@
 
 mod tasks;
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, Weak},
+};
 
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
@@ -10,8 +13,10 @@ use serde_json::Value;
 use convoke_core::{Message, MessageId, SessionId};
 
 use crate::{
-    Expected, SessionActivity, SessionError, SessionLimits, SessionSnapshot, StateEntry,
-    machine::{Machine, When, Writer},
+    Expected, SessionActivity, SessionError, SessionLimits, SessionSnapshot, StateEntry, StoreError,
+    StoreErrorKind,
+    machine::{Machine, Recorded, When, Writer},
+    recording::{Keeper, KeeperHandle, tell},
 };
 
 /// What a team shares. A clone is the same session.
@@ -23,6 +28,11 @@ use crate::{
 ///
 /// A write returns a future and is visible to every reader when that resolves. The future does its work when it is first
 /// polled; dropped before, it does nothing.
+///
+/// Where the session has a [log](crate::SessionStore), a write is decided at the first poll, appended, and visible then:
+/// what readers see is always in the log. Decisions see what was decided before them, in the log or not. Where an append
+/// fails, nothing of it becomes visible, and nothing that was decided since; each of these writes gives
+/// [`SessionError::Store`]. Whether it happened all the same the log says before the next write is decided.
 ///
 /// ```
 /// use convoke_core::{Message, SessionId};
@@ -47,9 +57,22 @@ use crate::{
 #[derive(Clone)]
 pub struct Session(Arc<Inner>);
 
+#[derive(Debug)]
 struct Inner {
     id: SessionId,
     machine: Mutex<Machine>,
+    /// Of a session with a log.
+    keeper: Option<KeeperHandle>,
+}
+
+/// A session that it does not keep alive.
+#[derive(Debug)]
+pub(crate) struct WeakSession(Weak<Inner>);
+
+impl WeakSession {
+    pub(crate) fn upgrade(&self) -> Option<Session> {
+        self.0.upgrade().map(Session)
+    }
 }
 
 impl Session {
@@ -61,7 +84,18 @@ impl Session {
     /// An empty session.
     pub fn with_limits(id: SessionId, limits: SessionLimits) -> Self {
         let machine = Mutex::new(Machine::new(id.clone(), limits));
-        Self(Arc::new(Inner { id, machine }))
+        Self(Arc::new(Inner { id, machine, keeper: None }))
+    }
+
+    /// A session with a log, and what its recorder shares with it.
+    pub(crate) fn recorded_by(id: SessionId, machine: Machine) -> (Self, Arc<Keeper>) {
+        let keeper = Arc::<Keeper>::default();
+        let handle = KeeperHandle(Arc::clone(&keeper));
+        (Self(Arc::new(Inner { id, machine: Mutex::new(machine), keeper: Some(handle) })), keeper)
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakSession {
+        WeakSession(Arc::downgrade(&self.0))
     }
 
     /// Its id.
@@ -84,9 +118,33 @@ impl Session {
         self.machine().activity()
     }
 
-    /// Whether no task is active, paused, detached or late.
+    /// Whether no task is active, paused, detached or late, and nothing is on its way to the log.
     pub fn is_idle(&self) -> bool {
-        self.activity().is_idle()
+        self.machine().is_idle()
+    }
+
+    /// Whether it is kept in a log, from which it can be [loaded](crate::SessionStore::open) again.
+    pub fn is_recorded(&self) -> bool {
+        self.0.keeper.is_some()
+    }
+
+    /// Whether its log is not owned here any more, so that every write is refused. `false` for one without a log.
+    pub fn is_over(&self) -> bool {
+        self.is_recorded() && self.machine().is_over()
+    }
+
+    /// Ends a session with a log here: the claim is released, so that it can be loaded again, and each later write is
+    /// refused. A session without a log stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// What is under way, where it is not [idle](Self::is_idle); nothing was changed.
+    pub fn close(&self) -> Result<(), SessionActivity> {
+        self.machine().close()?;
+        if let Some(KeeperHandle(keeper)) = &self.0.keeper {
+            keeper.close();
+        }
+        Ok(())
     }
 
     /// Adds a message of the host, and gives its id.
@@ -99,7 +157,7 @@ impl Session {
         message: Message,
     ) -> impl Future<Output = Result<MessageId, SessionError>> + Send + use<> {
         let session = self.clone();
-        async move { session.machine().post(message) }
+        async move { session.write(|machine| machine.post(message)).await }
     }
 
     /// Removes the oldest messages until `keep` are left, and gives the number that it removed.
@@ -109,10 +167,10 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// None; it is a result as that of every write.
+    /// [`SessionError::Store`], as for every write of a session with a log.
     pub fn trim(&self, keep: usize) -> impl Future<Output = Result<usize, SessionError>> + Send + use<> {
         let session = self.clone();
-        async move { Ok(session.machine().trim(keep)) }
+        async move { session.write(|machine| machine.trim(keep)).await }
     }
 
     /// Attaches a value to the session, in place of what the key had. Metadata counts toward no limit.
@@ -126,7 +184,7 @@ impl Session {
         value: Value,
     ) -> impl Future<Output = Result<(), SessionError>> + Send + use<> {
         let (session, key) = (self.clone(), key.to_owned());
-        async move { session.machine().set_metadata(&key, value) }
+        async move { session.write(|machine| machine.set_metadata(&key, value)).await }
     }
 
     /// The value of a key of the shared state.
@@ -146,8 +204,8 @@ impl Session {
     ) -> impl Future<Output = Result<u64, SessionError>> + Send + use<> {
         let (session, key) = (self.clone(), Arc::from(key));
         async move {
-            let entry = session.machine().set(Writer::Host, key, When::Always, value)?;
-            Ok(entry.revision)
+            let set = |machine: &mut Machine| machine.set(Writer::Host, key, When::Always, value);
+            Ok(session.write(set).await?.revision)
         }
     }
 
@@ -158,7 +216,7 @@ impl Session {
     /// [`SessionError::EmptyKey`].
     pub fn erase(&self, key: &str) -> impl Future<Output = Result<bool, SessionError>> + Send + use<> {
         let (session, key) = (self.clone(), key.to_owned());
-        async move { session.machine().erase(Writer::Host, &key) }
+        async move { session.write(|machine| machine.erase(Writer::Host, &key)).await }
     }
 
     /// Writes a key of the shared state if it holds what is expected, and gives the entry's revision.
@@ -174,8 +232,8 @@ impl Session {
     ) -> impl Future<Output = Result<u64, SessionError>> + Send + use<> {
         let (session, key) = (self.clone(), Arc::from(key));
         async move {
-            let entry = session.machine().set(Writer::Host, key, When::Found(expected), value)?;
-            Ok(entry.revision)
+            let set = |machine: &mut Machine| machine.set(Writer::Host, key, When::Found(expected), value);
+            Ok(session.write(set).await?.revision)
         }
     }
 
@@ -196,24 +254,30 @@ impl Session {
     {
         let (session, key) = (self.clone(), Arc::<str>::from(key));
         async move {
-            session.update_by(&key, change, |when, value| {
-                session.machine().set(Writer::Host, Arc::clone(&key), when, value)
-            })
+            let write = |when, value| {
+                let key = Arc::clone(&key);
+                session.write(move |machine| machine.set(Writer::Host, key, when, value))
+            };
+            session.update_by(&key, change, write).await
         }
     }
 
     /// Reads, changes and writes until nobody wrote in between.
-    pub(crate) fn update_by(
+    pub(crate) async fn update_by<W: Future<Output = Result<Arc<StateEntry>, SessionError>> + Send>(
         &self,
         key: &str,
-        mut change: impl FnMut(Option<&Value>) -> Value,
-        mut write: impl FnMut(When, Value) -> Result<Arc<StateEntry>, SessionError>,
+        mut change: impl FnMut(Option<&Value>) -> Value + Send,
+        mut write: impl FnMut(When, Value) -> W + Send,
     ) -> Result<StateEntry, SessionError> {
         loop {
-            let snapshot = self.snapshot();
-            let found = snapshot.state(key);
-            let value = change(found.map(|entry| &entry.value));
-            match write(When::Found(Expected::of(found)), value) {
+            self.sure().await?;
+            let (when, value) = {
+                // What the next write finds, which readers of a session with a log may not see yet.
+                let head = self.machine().head();
+                let found = head.shared.get(key).map(Arc::as_ref);
+                (When::Found(Expected::of(found)), change(found.map(|entry| &entry.value)))
+            };
+            match write(when, value).await {
                 Ok(entry) => return Ok(StateEntry::clone(&entry)),
                 Err(SessionError::Conflict { .. }) => {}
                 Err(error) => return Err(error),
@@ -221,9 +285,70 @@ impl Session {
         }
     }
 
+    /// Decides, and waits until that is in the log, where there is one.
+    pub(crate) async fn write<T, E: From<StoreError>>(
+        &self,
+        decide: impl FnOnce(&mut Machine) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.sure().await?;
+        let (decided, recorded) = self.decide(decide);
+        in_log(recorded, self).await?;
+        decided
+    }
+
+    /// Waits until it is known what is in the log, where a write of it has failed.
+    pub(crate) async fn sure(&self) -> Result<(), StoreError> {
+        if self.is_recorded() {
+            let ((), unsure) = self.decide_with(|_| (), Machine::wait_until_sure);
+            in_log(unsure, self).await?;
+        }
+        Ok(())
+    }
+
+    /// Decides at once. What tells that this is in the log comes with it; dropping that changes nothing.
+    pub(crate) fn decide<T>(&self, decide: impl FnOnce(&mut Machine) -> T) -> (T, Option<Recorded>) {
+        self.decide_with(decide, Machine::wait)
+    }
+
+    fn decide_with<T>(
+        &self,
+        decide: impl FnOnce(&mut Machine) -> T,
+        wait: impl FnOnce(&mut Machine) -> Option<Recorded>,
+    ) -> (T, Option<Recorded>) {
+        let mut machine = self.machine();
+        let decided = decide(&mut machine);
+        let Some(KeeperHandle(keeper)) = &self.0.keeper else { return (decided, None) };
+        let recorded = wait(&mut machine);
+        let is_lost = machine.has_work() && !keeper.work(self);
+        drop(machine);
+        if is_lost {
+            self.lose_recorder();
+        }
+        (decided, recorded)
+    }
+
+    /// Nobody writes the log any more.
+    pub(crate) fn lose_recorder(&self) {
+        let error = self.unrecorded();
+        let waiters = self.machine().fail(error.clone(), true);
+        tell(waiters, &Err(error));
+    }
+
+    fn unrecorded(&self) -> StoreError {
+        StoreError::new(self.id(), StoreErrorKind::Ended, "its recorder is gone")
+    }
+
     /// No code of a caller may run while this is held.
     pub(crate) fn machine(&self) -> MutexGuard<'_, Machine> {
         self.0.machine.lock()
+    }
+}
+
+/// Waits for the word of the recorder.
+pub(crate) async fn in_log(recorded: Option<Recorded>, session: &Session) -> Result<(), StoreError> {
+    match recorded {
+        None => Ok(()),
+        Some(recorded) => recorded.await.unwrap_or_else(|_| Err(session.unrecorded())),
     }
 }
 

@@ -121,6 +121,8 @@ pub struct TaskRecord {
     pub reconciled: Option<Reconcile>,
     /// How many messages the latest attempt had staged as it ended: what it gives late is numbered after them.
     pub(crate) staged: usize,
+    /// The pause that the latest attempt goes on from; it comes back where the attempt ends before its start.
+    pub(crate) pause: Option<Arc<TaskRecord>>,
 }
 
 impl TaskRecord {

@@ -2,7 +2,7 @@
 
 use convoke_core::{AgentId, ErrorCode, TaskError, TaskId, TaskStatus};
 
-use crate::{ReconcileError, SessionError};
+use crate::{ReconcileError, SessionError, StoreError};
 
 /// An attempt that the session did not admit; no record was touched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -103,6 +103,14 @@ pub enum AdmissionError {
         /// What is wrong with it: [`SessionError::Full`] or [`SessionError::TooLarge`].
         problem: SessionError,
     },
+    /// The log of the session did not take it.
+    #[error("task `{task}` was not admitted: {problem}")]
+    Store {
+        /// The task.
+        task: TaskId,
+        /// What is wrong.
+        problem: StoreError,
+    },
 }
 
 impl AdmissionError {
@@ -112,6 +120,7 @@ impl AdmissionError {
             Self::StillDetached { .. } => ErrorCode::StillDetached,
             Self::Input { problem: SessionError::Full { .. }, .. } => ErrorCode::SessionFull,
             Self::Reconcile(error) => error.code(),
+            Self::Store { .. } => ErrorCode::StoreFailed,
             _ => ErrorCode::InvalidRequest,
         }
     }
@@ -128,7 +137,8 @@ impl AdmissionError {
             | Self::TokenMissing { task, .. }
             | Self::TokenMismatch { task, .. }
             | Self::OtherWorker { task, .. }
-            | Self::Input { task, .. } => task,
+            | Self::Input { task, .. }
+            | Self::Store { task, .. } => task,
             Self::Reconcile(error) => error.task(),
         }
     }
@@ -138,6 +148,7 @@ impl From<AdmissionError> for TaskError {
     fn from(error: AdmissionError) -> Self {
         match error {
             AdmissionError::Reconcile(error) => error.into(),
+            AdmissionError::Store { problem, .. } => problem.to_task_error(),
             error => Self::new(error.code(), error.to_string()),
         }
     }

@@ -2,7 +2,7 @@
 
 use convoke_core::{ErrorCode, TaskError, TaskId, TaskStatus};
 
-use crate::SettleProblem;
+use crate::{SettleProblem, StoreError};
 
 /// A decision that the session refused; no record was touched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,6 +57,14 @@ pub enum ReconcileError {
     /// The session cannot publish what came late. The report is still there.
     #[error(transparent)]
     Output(#[from] SettleProblem),
+    /// The log of the session did not take the decision.
+    #[error("nothing was decided about task `{task}`: {problem}")]
+    Store {
+        /// The task.
+        task: TaskId,
+        /// What is wrong.
+        problem: StoreError,
+    },
 }
 
 impl ReconcileError {
@@ -65,6 +73,7 @@ impl ReconcileError {
         match self {
             Self::StillDetached { .. } => ErrorCode::StillDetached,
             Self::Output(problem) => problem.code(),
+            Self::Store { .. } => ErrorCode::StoreFailed,
             _ => ErrorCode::InvalidRequest,
         }
     }
@@ -77,7 +86,8 @@ impl ReconcileError {
             | Self::StillDetached { task, .. }
             | Self::Closed { task }
             | Self::NothingToDecide { task, .. }
-            | Self::NoLateReport { task, .. } => task,
+            | Self::NoLateReport { task, .. }
+            | Self::Store { task, .. } => task,
             Self::Output(problem) => problem.task(),
         }
     }
@@ -88,6 +98,7 @@ impl From<ReconcileError> for TaskError {
     fn from(error: ReconcileError) -> Self {
         match error {
             ReconcileError::Output(problem) => problem.to_task_error(),
+            ReconcileError::Store { problem, .. } => problem.to_task_error(),
             error => Self::new(error.code(), error.to_string()),
         }
     }

@@ -4,11 +4,11 @@ use std::fmt;
 
 use convoke_core::{ArtifactId, ErrorCode, TaskError, TaskId, TaskReport, TaskStatus};
 
-use crate::SessionError;
+use crate::{SessionError, StoreError};
 
 /// A settlement that the session refused. Nothing was written; the report comes back.
 ///
-/// Unless the attempt [has ended](SettleProblem::Ended), its admission is still open for another report: one that says
+/// Unless the attempt [has ended](SettleProblem::Ended), or its end is [not recorded](SettleProblem::Store), its admission is still open for another report: one that says
 /// [`Failed`](TaskStatus::Failed) with [this error](Self::to_task_error) is never refused for its output, which it
 /// keeps to itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,14 +63,28 @@ pub enum SettleProblem {
         /// The attempt.
         attempt: u32,
     },
+    /// The log of the session did not take it. The attempt has ended all the same: what its record becomes is decided by
+    /// the log, once that can be read. Where the settlement is not in it, the record is failed with
+    /// [`store_failed`](ErrorCode::StoreFailed) and the output.
+    #[error("end of attempt {attempt} of task `{task}` is not in the session: {problem}")]
+    Store {
+        /// The task.
+        task: TaskId,
+        /// The attempt.
+        attempt: u32,
+        /// What is wrong.
+        problem: StoreError,
+    },
 }
 
 impl SettleProblem {
-    /// The machine-readable reason: [`SessionFull`](ErrorCode::SessionFull) where there is no room, else
+    /// The machine-readable reason: [`SessionFull`](ErrorCode::SessionFull) where there is no room,
+    /// [`StoreFailed`](ErrorCode::StoreFailed) where the log failed, else
     /// [`ContractViolation`](ErrorCode::ContractViolation).
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Output { problem: SessionError::Full { .. }, .. } => ErrorCode::SessionFull,
+            Self::Store { .. } => ErrorCode::StoreFailed,
             _ => ErrorCode::ContractViolation,
         }
     }
@@ -81,7 +95,8 @@ impl SettleProblem {
             Self::RepeatedArtifact { task, .. }
             | Self::Output { task, .. }
             | Self::Transition { task, .. }
-            | Self::Ended { task, .. } => task,
+            | Self::Ended { task, .. }
+            | Self::Store { task, .. } => task,
         }
     }
 
@@ -95,6 +110,7 @@ impl SettleProblem {
             }
             Self::Output { .. } => "output has a value over the session's size limit; split it",
             Self::Transition { .. } | Self::Ended { .. } => "attempt cannot end like this",
+            Self::Store { problem, .. } => return problem.to_task_error(),
         };
         TaskError::new(self.code(), text).with_detail(self.to_string())
     }

@@ -25,7 +25,7 @@ pub(crate) struct Opened {
 struct Next {
     opened: Opened,
     reserved: SessionUsage,
-    pause: Option<Box<TaskRecord>>,
+    pause: Option<Arc<TaskRecord>>,
 }
 
 /// What becomes of a request.
@@ -39,6 +39,7 @@ pub(crate) enum Answer {
 impl Machine {
     /// Admits a next attempt by the rules that hold without a word of the caller.
     pub(crate) fn admit(&mut self, attempt: Attempt) -> Result<Opened, AdmissionError> {
+        self.check_recorded(&attempt.task)?;
         let record = self.state.tasks.get(&attempt.task);
         let next = self.next(&attempt, record, IfCompleted::Refuse, None)?;
         Ok(self.open(attempt, next))
@@ -53,6 +54,7 @@ impl Machine {
         if late == Some(Reconcile::Abandon) {
             return Err(AdmissionError::Abandon { task: attempt.task });
         }
+        self.check_recorded(&attempt.task)?;
         let record = self.state.tasks.get(&attempt.task);
         if let Some(report) = record.and_then(|record| completed(record, if_completed)) {
             let recorded = record.and_then(|record| record.digest);
@@ -91,7 +93,11 @@ impl Machine {
             required_agent: resume.as_ref().and(pause).and_then(|pause| pause.agent.clone()),
             is_reconciled: late.is_some(),
         };
-        Ok(Next { opened, reserved, pause: pause.cloned().map(Box::new) })
+        Ok(Next { opened, reserved, pause: pause.cloned().map(Arc::new) })
+    }
+
+    fn check_recorded(&self, task: &TaskId) -> Result<(), AdmissionError> {
+        self.check_open().map_err(|problem| AdmissionError::Store { task: task.clone(), problem })
     }
 
     /// Opens it in one commit.
@@ -108,10 +114,11 @@ impl Machine {
             late: None,
             reconciled: None,
             staged: 0,
+            pause,
         };
-        self.commit().tasks.put(task.clone(), submitted);
+        self.commit().put_task(task.clone(), submitted);
         self.reserved = self.reserved.plus(reserved);
-        let phase = Phase::Waiting(Waiting { author, input, pause });
+        let phase = Phase::Waiting(Waiting { author, input });
         self.open.insert(task, OpenAttempt { attempt: opened.attempt, reserved, phase });
         opened
     }

@@ -6,7 +6,7 @@ use convoke_core::{Artifact, AttemptPart, Message, MessageId, TaskId, TaskStatus
 
 use super::{Machine, Writer};
 use crate::{
-    Author, Oversized, SessionError, SessionUsage, TaskRecord,
+    Author, Oversized, SessionError, SessionUsage, StoreError,
     attempt::{AttemptKey, Worker},
 };
 
@@ -31,8 +31,6 @@ pub(super) enum Phase {
 pub(super) struct Waiting {
     pub(super) author: Author,
     pub(super) input: Vec<Message>,
-    /// The pause that the attempt goes on from; it comes back where the attempt ends before its start.
-    pub(super) pause: Option<Box<TaskRecord>>,
 }
 
 /// What an executor has staged, in its order.
@@ -72,27 +70,31 @@ impl Machine {
         self.open_attempt(key).is_some_and(|open| open.status() == TaskStatus::Working)
     }
 
-    /// Working, with its input in the session, in one commit; nothing where it has started or ended already.
-    pub(crate) fn start(&mut self, key: &AttemptKey, worker: &Worker) {
+    /// Working, with its input in the session, in one commit; nothing where it has started or ended already, or where
+    /// nothing is decided now.
+    pub(crate) fn start(&mut self, key: &AttemptKey, worker: &Worker) -> Result<(), StoreError> {
+        self.check_open()?;
         let Some(open) = self.open.get_mut(&key.task).filter(|open| open.attempt == key.attempt) else {
-            return;
+            return Ok(());
         };
-        let Phase::Waiting(waiting) = &mut open.phase else { return };
+        let Phase::Waiting(waiting) = &mut open.phase else { return Ok(()) };
         // A coordinated attempt hands its input on, in the tasks that it makes of it.
         let published = if *worker == Worker::Team { Vec::new() } else { mem::take(&mut waiting.input) };
         let author = mem::take(&mut waiting.author);
         open.phase = Phase::Working(Working::new(worker.clone()));
         self.reserved = self.reserved.minus(mem::take(&mut open.reserved));
 
-        let state = self.commit();
+        let mut edit = self.commit();
         for (index, message) in published.into_iter().enumerate() {
             let id = MessageId::of_attempt(&key.task, key.attempt, AttemptPart::Input(index));
-            state.push_message(id, author.clone(), message);
+            edit.push_message(id, author.clone(), message);
         }
-        state.tasks.change(&key.task, |record| {
+        edit.change_task(&key.task, |record| {
             record.status = TaskStatus::Working;
             record.agent = worker.agent().cloned();
+            record.pause = None;
         });
+        Ok(())
     }
 
     /// Keeps a message for the commit; its id is the one that it will have.

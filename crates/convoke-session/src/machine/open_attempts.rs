@@ -36,6 +36,11 @@ impl OpenAttempts {
         self.first.iter().map(|(_, open)| open).chain(self.others.values().map(AsRef::as_ref))
     }
 
+    pub(super) fn retain(&mut self, is_kept: impl Fn(&TaskId, &OpenAttempt) -> bool) {
+        self.first.take_if(|(task, open)| !is_kept(task, open));
+        self.others.retain(|task, open| is_kept(task, open));
+    }
+
     /// Of a task that has none.
     pub(super) fn insert(&mut self, task: TaskId, open: OpenAttempt) {
         if self.first.is_none() {

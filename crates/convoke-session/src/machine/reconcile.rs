@@ -6,6 +6,7 @@ use convoke_core::{ErrorCode, TaskError, TaskId, TaskReport, TaskStatus};
 
 use super::{
     Machine,
+    ahead::Redo,
     open::Working,
     settle::{Settlement, publish, publishes},
 };
@@ -14,6 +15,11 @@ use crate::{Reconcile, ReconcileError, SessionUsage, TaskRecord, attempt::Attemp
 impl Machine {
     /// Marks the end of work that ran on after its attempt; `false` where there is none of this attempt.
     pub(crate) fn detached_ended(&mut self, key: &AttemptKey, late: Option<TaskReport>) -> bool {
+        if self.is_unsure() {
+            // Whether it is marked is not known yet.
+            self.put_off(Redo::DetachedEnded(key.clone(), late.map(Arc::new)));
+            return true;
+        }
         let record = self.state.tasks.get(&key.task);
         let Some(record) = record.filter(|record| record.detached && record.attempt == key.attempt) else {
             return false;
@@ -32,7 +38,9 @@ impl Machine {
             late.detached = false;
             Arc::new(late)
         });
-        self.commit().tasks.change(&key.task, |record| {
+        let mut edit = self.commit();
+        edit.redo(|| Redo::DetachedEnded(key.clone(), late.clone()));
+        edit.change_task(&key.task, |record| {
             record.detached = false;
             record.late = late;
         });
@@ -45,6 +53,7 @@ impl Machine {
         task: &TaskId,
         decision: Reconcile,
     ) -> Result<Arc<TaskReport>, ReconcileError> {
+        self.check_open().map_err(|problem| ReconcileError::Store { task: task.clone(), problem })?;
         let Some(record) = self.state.tasks.get(task).cloned() else {
             return Err(ReconcileError::Unknown { task: task.clone() });
         };
@@ -66,7 +75,7 @@ impl Machine {
                 Err(ReconcileError::NothingToDecide { task: task.clone(), status })
             }
             Reconcile::Retry => {
-                self.commit().tasks.change(task, |record| {
+                self.commit().change_task(task, |record| {
                     record.late = None;
                     record.reconciled = Some(decision);
                 });
@@ -83,7 +92,7 @@ impl Machine {
     /// A pause ends with it, so that its token answers nothing any more.
     fn abandon(&mut self, task: &TaskId, status: TaskStatus, report: Arc<TaskReport>) -> Arc<TaskReport> {
         let report = if status.is_paused() { Arc::new(closed(task, report)) } else { report };
-        self.commit().tasks.change(task, |record| {
+        self.commit().change_task(task, |record| {
             record.status = report.status;
             record.report = Some(Arc::clone(&report));
             record.late = None;
@@ -105,11 +114,11 @@ impl Machine {
         if publishes(late.status) {
             self.check_output(&key, SessionUsage::default(), &working, &settlement)?;
         }
-        let state = self.commit();
+        let mut edit = self.commit();
         if publishes(late.status) {
-            publish(state, &key, working, settlement, record.staged);
+            publish(&mut edit, &key, working, settlement, record.staged);
         }
-        state.tasks.change(task, |record| {
+        edit.change_task(task, |record| {
             record.status = late.status;
             record.report = Some(Arc::clone(&late));
             record.late = None;

@@ -2,15 +2,15 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use convoke_core::{Artifact, AttemptPart, Message, MessageId, TaskOutput, TaskReport, TaskStatus};
+use convoke_core::{Artifact, AttemptPart, Message, MessageId, TaskId, TaskOutput, TaskReport, TaskStatus};
 
 use super::{
-    Machine, State,
-    open::{OpenAttempt, Phase, Waiting, Working, staged_message_id},
+    Machine,
+    ahead::Redo,
+    change::Edit,
+    open::{OpenAttempt, Phase, Working, staged_message_id},
 };
-use crate::{
-    Oversized, SessionArtifact, SessionError, SessionUsage, SettleProblem, TaskRecord, attempt::AttemptKey,
-};
+use crate::{Oversized, SessionArtifact, SessionError, SessionUsage, SettleProblem, attempt::AttemptKey};
 
 /// A report with what its output publishes, copied before the lock is taken.
 #[derive(Debug)]
@@ -63,40 +63,51 @@ impl Machine {
         if status.is_active() || !from.can_become(status) {
             return Err(SettleProblem::Transition { task: task.clone(), attempt, from, to: status });
         }
+        if let Err(problem) = self.check_open() {
+            self.revoke(task);
+            self.put_off(Redo::End(key.clone(), settlement.report));
+            return Err(SettleProblem::Store { task: task.clone(), attempt, problem });
+        }
         if let Phase::Working(working) = &open.phase
             && publishes(status)
         {
             self.check_output(key, open.reserved, working, &settlement)?;
         }
-        // Removing it revokes its handles.
-        let Some(OpenAttempt { reserved, phase, .. }) = self.open.remove(task) else {
+        let Some(phase) = self.revoke(task) else {
             return Err(SettleProblem::Ended { task: task.clone(), attempt });
         };
-        self.reserved = self.reserved.minus(reserved);
 
-        let state = self.commit();
+        let mut edit = self.commit();
         let report = Arc::clone(&settlement.report);
+        edit.redo(|| Redo::End(key.clone(), Arc::clone(&report)));
         let mut staged = 0;
         match phase {
-            Phase::Waiting(Waiting { pause: Some(pause), .. }) => {
-                state.tasks.change(task, |record| *record = TaskRecord { attempt, ..*pause });
-                return Ok(());
+            Phase::Waiting(_) => {
+                if edit.restore_pause(task) {
+                    return Ok(());
+                }
             }
-            Phase::Waiting(_) => {}
             Phase::Working(working) => {
                 staged = working.messages.len();
                 if publishes(status) {
-                    publish(state, key, working, settlement, staged);
+                    publish(&mut edit, key, working, settlement, staged);
                 }
             }
         }
-        state.tasks.change(task, |record| {
+        edit.change_task(task, |record| {
             record.status = status;
             record.detached = report.detached;
             record.report = Some(report);
             record.staged = staged;
         });
         Ok(())
+    }
+
+    /// Takes the attempt out, which revokes its handles.
+    fn revoke(&mut self, task: &TaskId) -> Option<Phase> {
+        let OpenAttempt { reserved, phase, .. } = self.open.remove(task)?;
+        self.reserved = self.reserved.minus(reserved);
+        Some(phase)
     }
 
     /// Whether staged and returned output can be published together.
@@ -140,7 +151,7 @@ impl Machine {
 /// In the order in which it entered: what was staged during the work, then the answer, then what came with it, numbered
 /// after the `staged` messages that have their ids already.
 pub(super) fn publish(
-    state: &mut State,
+    edit: &mut Edit<'_>,
     key: &AttemptKey,
     working: Working,
     settlement: Settlement,
@@ -149,19 +160,19 @@ pub(super) fn publish(
     let AttemptKey { task, attempt } = key;
     let author = working.worker.author();
     for (id, message) in working.messages {
-        state.push_message(id, author.clone(), message);
+        edit.push_message(id, author.clone(), message);
     }
     if let Some(answer) = settlement.answer {
         let id = MessageId::of_attempt(task, *attempt, AttemptPart::Output(0));
-        state.push_message(id, author.clone(), answer);
+        edit.push_message(id, author.clone(), answer);
     }
     for (index, message) in settlement.messages.into_iter().enumerate() {
         let id = staged_message_id(task, *attempt, staged + index);
-        state.push_message(id, author.clone(), message);
+        edit.push_message(id, author.clone(), message);
     }
     let mut put = |artifact| {
         let (task, agent) = (task.clone(), working.worker.agent().cloned());
-        state.put_artifact(SessionArtifact { task, attempt: *attempt, agent, artifact });
+        edit.put_artifact(SessionArtifact { task, attempt: *attempt, agent, artifact });
     };
     working.artifacts.into_iter().for_each(&mut put);
     settlement.artifacts.into_iter().for_each(put);

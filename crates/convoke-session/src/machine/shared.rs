@@ -24,6 +24,7 @@ impl Machine {
         when: When,
         value: Value,
     ) -> Result<Arc<StateEntry>, SessionError> {
+        self.check_open()?;
         self.check_writer(writer)?;
         if key.is_empty() {
             return Err(SessionError::EmptyKey);
@@ -37,33 +38,23 @@ impl Machine {
             }
             _ => {}
         }
-        let freed = found.map_or(0, |entry| entry_bytes(&key, &entry.value));
+        let freed = found.map_or(SessionUsage::default(), |entry| SessionUsage::entry(&key, &entry.value));
         let needed = bytes + key.len() as u64;
-        self.check_room(SessionUsage::bytes(freed), SessionUsage::bytes(needed))?;
-
-        let state = self.commit();
-        let entry = Arc::new(StateEntry { value, revision: state.revision });
-        state.bytes = state.bytes - freed + needed;
-        state.shared.insert(key, Arc::clone(&entry));
-        Ok(entry)
+        self.check_room(freed, SessionUsage::bytes(needed))?;
+        Ok(self.commit().set(key, value))
     }
 
     /// Whether there was a value.
     pub(crate) fn erase(&mut self, writer: Writer<'_>, key: &str) -> Result<bool, SessionError> {
+        self.check_open()?;
         self.check_writer(writer)?;
         if key.is_empty() {
             return Err(SessionError::EmptyKey);
         }
-        let Some(freed) = self.state.shared.get(key).map(|entry| entry_bytes(key, &entry.value)) else {
+        if !self.state.shared.contains_key(key) {
             return Ok(false);
-        };
-        let state = self.commit();
-        state.bytes -= freed;
-        state.shared.remove(key);
+        }
+        self.commit().erase(key);
         Ok(true)
     }
-}
-
-fn entry_bytes(key: &str, value: &Value) -> u64 {
-    (key.len() + json_size(value)) as u64
 }

@@ -8,10 +8,10 @@ use std::{mem, ops::Deref, sync::Arc};
 use imbl::{OrdMap, Vector};
 use serde_json::Value;
 
-use convoke_core::{ArtifactId, Message, MessageId, SessionId, TaskId};
+use convoke_core::{ArtifactId, SessionId, TaskId};
 
 use super::records::Records;
-use crate::{Author, SessionArtifact, SessionMessage, SessionUsage, StateEntry};
+use crate::{SessionArtifact, SessionMessage, SessionUsage, StateEntry};
 
 /// One revision of a session.
 #[derive(Clone, Debug)]
@@ -91,25 +91,6 @@ impl State {
             messages: self.messages.len() as u64,
             bytes: self.bytes,
             artifacts: self.artifacts.len() as u64,
-        }
-    }
-
-    pub(super) fn push_message(&mut self, id: MessageId, author: Author, message: Message) {
-        self.last_sequence += 1;
-        self.bytes += message.size() as u64;
-        self.messages.push_back(Arc::new(SessionMessage {
-            sequence: self.last_sequence,
-            id,
-            author,
-            message,
-        }));
-    }
-
-    pub(super) fn put_artifact(&mut self, artifact: SessionArtifact) {
-        let key = (artifact.task.clone(), artifact.artifact.id.clone());
-        self.bytes += artifact.artifact.size() as u64;
-        if let Some(replaced) = self.artifacts.insert(key, Arc::new(artifact)) {
-            self.bytes -= replaced.artifact.size() as u64;
         }
     }
 }

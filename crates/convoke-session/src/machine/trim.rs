@@ -1,16 +1,17 @@
 //! Trimming: the oldest messages go, and a call never goes without its output.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use convoke_core::{CallId, Message};
 
 use super::{Machine, open::OpenAttempt};
-use crate::SessionMessage;
+use crate::{SessionError, SessionMessage};
 
 impl Machine {
     /// Keeps the newest `keep` messages, and the older ones whose call one of those shares, or one that an open attempt
     /// or a late report has yet to publish. Gives the number that went.
-    pub(crate) fn trim(&mut self, keep: usize) -> usize {
+    pub(crate) fn trim(&mut self, keep: usize) -> Result<usize, SessionError> {
+        self.check_open()?;
         let candidates = self.state.messages.len().saturating_sub(keep);
         let is_kept = {
             let newest = self.state.messages.iter().skip(candidates).map(|message| &message.message);
@@ -24,23 +25,18 @@ impl Machine {
             }
         };
         let kept_older = self.state.messages.iter().take(candidates).filter(|message| is_kept(message));
-        let kept_older: Vec<Arc<SessionMessage>> = kept_older.cloned().collect();
+        let kept_older: Vec<u64> = kept_older.map(|message| message.sequence).collect();
         let cut = candidates - kept_older.len();
         if cut == 0 {
-            return 0;
+            return Ok(0);
         }
 
-        let state = self.commit();
-        for _ in 0..candidates {
-            let Some(message) = state.messages.pop_front() else { break };
-            state.bytes -= message.message.size() as u64;
-        }
-        for message in kept_older.into_iter().rev() {
-            state.bytes += message.message.size() as u64;
-            state.messages.push_front(message);
-        }
-        cut
+        let newest = self.state.messages.get(candidates).map(|message| message.sequence);
+        let before = newest.unwrap_or(self.state.last_sequence + 1);
+        self.commit().trim(before, &kept_older);
+        Ok(cut)
     }
+
     /// What late reports publish if they are accepted. Most sessions have none, and are not searched for them.
     fn late_messages(&self) -> impl Iterator<Item = &Message> {
         let records = (self.activity().late > 0).then(|| self.state.tasks.iter());

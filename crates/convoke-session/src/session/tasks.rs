@@ -6,7 +6,7 @@ use convoke_core::{TaskId, TaskReport};
 
 use crate::{
     Admission, AdmissionError, AdmissionOptions, Admitted, Attempt, Reconcile, ReconcileError, Session,
-    attempt::AttemptKey, machine::Answer,
+    attempt::AttemptKey, machine::Answer, session::in_log,
 };
 
 impl Session {
@@ -30,7 +30,7 @@ impl Session {
     /// [`AdmissionError`] says why not and what to do; no record was touched.
     pub fn admit(&self, attempt: Attempt) -> Result<Admission, AdmissionError> {
         let task = attempt.task.clone();
-        let opened = self.machine().admit(attempt)?;
+        let opened = self.decide(|machine| machine.admit(attempt)).0?;
         Ok(Admission::new(self.clone(), task, opened))
     }
 
@@ -75,12 +75,41 @@ impl Session {
         options: AdmissionOptions,
     ) -> Result<Admitted, AdmissionError> {
         let task = attempt.task.clone();
-        let answer = self.machine().admit_with(attempt, options)?;
-        Ok(match answer {
+        Ok(self.admitted(task, self.decide(|machine| machine.admit_with(attempt, options)).0?))
+    }
+
+    /// As [`admit_with`](Self::admit_with), and waits until it is in the log, where the session has one. The plain form
+    /// returns before that.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped after its first poll, it may have admitted the attempt, which ends as that of an [`Admission`] that is
+    /// dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`AdmissionError`], and [`AdmissionError::Store`] where it is not in the log: there is no attempt.
+    pub async fn admit_recorded(
+        &self,
+        attempt: Attempt,
+        options: AdmissionOptions,
+    ) -> Result<Admitted, AdmissionError> {
+        let task = attempt.task.clone();
+        let refused = |problem| AdmissionError::Store { task: task.clone(), problem };
+        self.sure().await.map_err(refused)?;
+        let (answer, recorded) = self.decide(|machine| machine.admit_with(attempt, options));
+        // Before the wait, so that an attempt has its owner.
+        let admitted = answer.map(|answer| self.admitted(task.clone(), answer));
+        in_log(recorded, self).await.map_err(refused)?;
+        admitted
+    }
+
+    fn admitted(&self, task: TaskId, answer: Answer) -> Admitted {
+        match answer {
             Answer::Opened(opened) => Admitted::Attempt(Admission::new(self.clone(), task, opened)),
             Answer::Recorded(report) => Admitted::Recorded(report),
             Answer::Accepted(report) => Admitted::Accepted(report),
-        })
+        }
     }
 
     /// Marks the end of work that went on after its attempt was settled as
@@ -94,7 +123,8 @@ impl Session {
     /// that of the request. One whose status is active is no end and is not kept; nor is
     /// any where the attempt had completed or paused, since its output is there.
     pub fn detached_ended(&self, task: &TaskId, attempt: u32, late: Option<TaskReport>) -> bool {
-        self.machine().detached_ended(&AttemptKey { task: task.clone(), attempt }, late)
+        let key = AttemptKey { task: task.clone(), attempt };
+        self.decide(|machine| machine.detached_ended(&key, late)).0
     }
 
     /// Gives up detached work that may never end, so that its id can be used again: its mark goes, and what it gives
@@ -149,6 +179,12 @@ impl Session {
         decision: Reconcile,
     ) -> impl Future<Output = Result<Arc<TaskReport>, ReconcileError>> + Send + use<> {
         let (session, task) = (self.clone(), task.clone());
-        async move { session.machine().reconcile(&task, decision) }
+        async move {
+            let refused = |problem| ReconcileError::Store { task: task.clone(), problem };
+            session.sure().await.map_err(refused)?;
+            let (report, recorded) = session.decide(|machine| machine.reconcile(&task, decision));
+            in_log(recorded, &session).await.map_err(refused)?;
+            report
+        }
     }
 }

@@ -19,6 +19,7 @@ mod limits;
 mod machine;
 mod messages;
 mod reconcile;
+mod recorded;
 mod resume;
 mod settle;
 mod snapshot;

@@ -42,6 +42,7 @@ fn record(status: TaskStatus) -> TaskRecord {
         late: None,
         reconciled: None,
         staged: 0,
+        pause: None,
     }
 }
 

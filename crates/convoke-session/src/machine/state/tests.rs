@@ -5,10 +5,11 @@ use std::sync::Arc;
 use convoke_core::{Message, MessageId, SessionId};
 
 use super::{Current, State};
-use crate::Author;
+use crate::{Author, machine::Edit};
 
 fn post(current: &mut Current, number: u64) {
-    current.get_mut().push_message(MessageId::of_host(number), Author::Host, Message::user("hello"));
+    let mut edit = Edit::new(current.get_mut(), None);
+    edit.push_message(MessageId::of_host(number), Author::Host, Message::user("hello"));
 }
 
 #[test]
