@@ -7,7 +7,9 @@ use convoke_observability::{drop_isolated, panic_detail};
 use convoke_registry::{
     Coordination, CoordinationBody, CoordinationCheck, Lease, Refusal, SlotLease, SlotRequest,
 };
-use convoke_session::{Admission, AdmissionOptions, Admitted, IfCompleted, Reconcile};
+use convoke_session::{
+    Admission, AdmissionOptions, Admitted, IfCompleted, Reconcile, Session, SettleError, SettleProblem,
+};
 
 use crate::{
     answer::Reply,
@@ -15,6 +17,7 @@ use crate::{
     execution::Work,
     outcome::Conclusion,
     prepared::{Coordinated, Prepared, wanted},
+    settled::Settled,
 };
 
 /// What is to be done.
@@ -37,6 +40,9 @@ enum Need {
     Nothing(Lease),
 }
 
+/// An attempt that was admitted, and what its work needs.
+type Ready = (Box<Prepared>, Admission, Need);
+
 /// What was waited for.
 enum Granted {
     Lease(Lease),
@@ -47,15 +53,24 @@ impl Prepared {
     /// Runs one attempt to its report, and answers with that. It is the end of the task that it runs on.
     pub(crate) async fn run(self: Box<Self>, job: Job) {
         let shared = Arc::clone(&self.shared);
-        let reply = match self.admitted(job) {
-            Ok((mut prepared, admission, need)) => {
-                let granted = prepared.granted(&admission, need).await;
+        let admitted = if self.is_in_journal() {
+            // Boxed, here and below, so that whoever has no journal carries no room for it.
+            Box::pin(self.admitted_recorded(job)).await
+        } else {
+            self.admitted(job)
+        };
+        let reply = match admitted {
+            Ok((mut prepared, mut admission, need)) => {
+                let mut granted = prepared.granted(&admission, need).await;
+                if admission.session().is_recorded() {
+                    granted = Box::pin(prepared.start_recorded(&mut admission, granted)).await;
+                }
                 match prepared.begin(admission, granted) {
                     Ok(execution) => execution.run().await,
-                    Err(reply) => reply,
+                    Err(settled) => settled.reply().await,
                 }
             }
-            Err(reply) => reply,
+            Err(settled) => settled.reply().await,
         };
         if let Some(reply) = reply {
             reply.send();
@@ -64,12 +79,56 @@ impl Prepared {
     }
 
     /// The attempt, and what its work needs; else the answer.
-    fn admitted(mut self: Box<Self>, job: Job) -> Result<(Box<Self>, Admission, Need), Option<Reply>> {
+    fn admitted(mut self: Box<Self>, job: Job) -> Result<Ready, Settled> {
         let need = match self.need(job) {
             Ok(need) => need,
-            Err(error) => return Err(self.refuse(error)),
+            Err(error) => return Err(Settled::Now(self.refuse(error))),
         };
-        match self.admit() {
+        let admitted = self.admit();
+        self.ready(admitted, need)
+    }
+
+    /// As [`admitted`](Self::admitted), in a session that the journal has.
+    async fn admitted_recorded(mut self: Box<Self>, job: Job) -> Result<Ready, Settled> {
+        // What is refused anyway is no reason to read a log.
+        let session = match self.defect() {
+            None => self.opened().await,
+            Some(error) => Err(Conclusion::of_refusal(error)),
+        };
+        let session = match session {
+            Ok(session) => session,
+            Err(conclusion) => {
+                drop_isolated(job);
+                return Err(Settled::Now(self.refuse_as(conclusion)));
+            }
+        };
+        let need = match self.need(job) {
+            Ok(need) => need,
+            Err(error) => return Err(Settled::Now(self.refuse(error))),
+        };
+        let admitted = self.admit_recorded(&session).await;
+        self.ready(admitted, need)
+    }
+
+    /// The session, loaded where it has to be.
+    async fn opened(&self) -> Result<Session, Conclusion> {
+        let Self { shared, subject, stops, .. } = self;
+        let Some(recorded) = &shared.recorded else {
+            let error =
+                TaskError::new(ErrorCode::StoreFailed, "runtime has no journal; run the task elsewhere");
+            return Err(Conclusion::of_refusal(error));
+        };
+        tokio::select! {
+            biased;
+            opened = recorded.open(&shared.sessions, &subject.session) => {
+                opened.map_err(|error| Conclusion::of_refusal(error.into_task_error()))
+            }
+            cause = stops.stopped(shared) => Err(Conclusion::of_stop(cause, "while its session was loaded")),
+        }
+    }
+
+    fn ready(self: Box<Self>, admitted: Result<Admitted, TaskError>, need: Need) -> Result<Ready, Settled> {
+        match admitted {
             Ok(Admitted::Attempt(admission)) => Ok((self, admission, need)),
             admitted => {
                 // The caller's code, as all that is dropped so.
@@ -126,16 +185,17 @@ impl Prepared {
     }
 
     /// Answers where there is no attempt.
-    fn not_admitted(self: Box<Self>, admitted: Result<Admitted, TaskError>) -> Option<Reply> {
-        match admitted {
+    fn not_admitted(self: Box<Self>, admitted: Result<Admitted, TaskError>) -> Settled {
+        Settled::Now(match admitted {
             // Whoever calls this has taken the attempts out; one that came here would end as given up.
             Ok(Admitted::Attempt(admission)) => {
-                self.settle(admission, Conclusion::of_stop(StopCause::Cancelled, "before it was dispatched"))
+                let conclusion = Conclusion::of_stop(StopCause::Cancelled, "before it was dispatched");
+                return self.settle(admission, conclusion);
             }
             Ok(Admitted::Recorded(report)) => self.recorded(report, false),
             Ok(Admitted::Accepted(report)) => self.recorded(report, true),
             Err(error) => self.refuse(error),
-        }
+        })
     }
 
     /// Waits for what the work needs, or for a stop.
@@ -186,28 +246,50 @@ impl Prepared {
         }
     }
 
-    pub(crate) fn settle(mut self: Box<Self>, admission: Admission, conclusion: Conclusion) -> Option<Reply> {
+    pub(crate) fn settle(mut self: Box<Self>, admission: Admission, conclusion: Conclusion) -> Settled {
         let timing = self.waited();
         let report = self.report(conclusion, timing);
         self.commit(admission, report)
     }
 
     /// The one commit of the attempt. What the session refuses is reported as failed, with the output kept in the report.
-    pub(crate) fn commit(self: Box<Self>, mut admission: Admission, report: TaskReport) -> Option<Reply> {
-        let settled = admission.settle(report).or_else(|refused| {
-            let error = refused.to_task_error();
-            let mut failed = refused.into_report();
-            failed.status = TaskStatus::Failed;
-            failed.pause = None;
-            failed.error = Some(error);
-            admission.settle(failed)
-        });
-        match settled {
+    pub(crate) fn commit(self: Box<Self>, mut admission: Admission, report: TaskReport) -> Settled {
+        if admission.session().is_recorded() {
+            return Settled::Later(Box::pin(self.commit_recorded(admission, report)));
+        }
+        let settled = admission.settle(report).or_else(|refused| admission.settle(failed(refused)));
+        Settled::Now(match settled {
             Ok(report) => self.finish(report),
             // The session refuses a failed report only where the attempt is not its task's latest, which this one is.
             Err(refused) => self.finish(Arc::new(refused.into_report())),
-        }
+        })
     }
+
+    /// The same, and waits until it is in the log of the session. What the log did not take is reported as failed, and the
+    /// session sees to the record.
+    async fn commit_recorded(self: Box<Self>, mut admission: Admission, report: TaskReport) -> Option<Reply> {
+        let mut settled = admission.settle_recorded(report).await;
+        if let Err(refused) = settled {
+            settled = match refused.problem() {
+                // Its start is not in the log, of which the report speaks already.
+                SettleProblem::Ended { .. } => Ok(Arc::new(refused.into_report())),
+                SettleProblem::Store { .. } => Ok(Arc::new(failed(refused))),
+                _ => admission.settle_recorded(failed(refused)).await,
+            };
+        }
+        let report = settled.unwrap_or_else(|refused| Arc::new(failed(refused)));
+        self.finish(report)
+    }
+}
+
+/// The report of an attempt whose settlement was refused.
+fn failed(refused: SettleError) -> TaskReport {
+    let error = refused.to_task_error();
+    let mut failed = refused.into_report();
+    failed.status = TaskStatus::Failed;
+    failed.pause = None;
+    failed.error = Some(error);
+    failed
 }
 
 /// Calls the check of a coordinated task, which is its caller's code.

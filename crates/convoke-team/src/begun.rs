@@ -18,12 +18,12 @@ use convoke_session::{Admission, Session, SessionHandle};
 use crate::{
     TeamEventKind,
     aftermath::Aftermath,
-    answer::Reply,
     caller::TaskSpan,
     ending::{End, Ending, StopCause},
     execution::Said,
     outcome::{Conclusion, Worker},
     prepared::Prepared,
+    settled::Settled,
     shared::Shared,
     stops::Stops,
     telemetry::Subject,
@@ -133,12 +133,12 @@ impl Begun {
     }
 
     /// The work has ended: settles the attempt, unless that was settled without waiting for it.
-    pub(crate) fn end(&self, said: Said, decided: End, at: Instant) -> Option<Reply> {
+    pub(crate) fn end(&self, said: Said, decided: End, at: Instant) -> Settled {
         let End::Ended(asked_to_stop) = decided else {
             self.ended_late(self.late_report(said));
-            return None;
+            return Settled::Now(None);
         };
-        let Unsettled { admission, mut prepared, .. } = self.take()?;
+        let Some(Unsettled { admission, mut prepared, .. }) = self.take() else { return Settled::Now(None) };
         let worker = Worker(prepared.subject.agent.as_ref());
         let conclusion = Conclusion::of_work(worker, said, asked_to_stop);
         let report = prepared.report(conclusion, self.timing(at));
@@ -146,7 +146,7 @@ impl Begun {
     }
 
     /// Settles the attempt without waiting any longer for its work, which goes on; nothing where that has ended.
-    pub(crate) fn give_up(&self, cause: StopCause) {
+    pub(crate) async fn give_up(&self, cause: StopCause) {
         if !self.ending.give_up() {
             return;
         }
@@ -163,7 +163,7 @@ impl Begun {
         self.end_nested();
         let mut report = prepared.report(conclusion, self.timing(at));
         report.detached = true;
-        let reply = prepared.commit(admission, report);
+        let reply = prepared.commit(admission, report).reply().await;
         // Only now may the end of detached work be told: events keep their order, and the record knows that it is detached.
         if let Some((detached, late)) = self.aftermath.settled(Detached { session, subject, started }) {
             detached.end(&self.shared, late);

@@ -5,14 +5,15 @@ use std::{fmt, sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use convoke_core::{Budget, IdGenerator};
+use convoke_core::{AnyJournal, Budget, IdGenerator, Journal, OwnerId};
 use convoke_observability::{AnySink, EventIds, EventSink};
 use convoke_registry::{AgentRegistry, DEFAULT_GRACE};
-use convoke_session::{Limit, SessionLimits};
+use convoke_session::{Limit, SessionLimits, SessionStore};
 
 use crate::{
-    TeamEvent, TeamObserver, TeamRuntime, TelemetryFailures, clock::Clock, detached::Detached,
-    event::FunctionObserver, sessions::Sessions, shared::Shared, telemetry::Telemetry,
+    TeamEvent, TeamObserver, TeamRuntime, TelemetryFailures, bounded_journal::BoundedJournal, clock::Clock,
+    detached::Detached, event::FunctionObserver, recorded::RecordedSessions, sessions::Sessions,
+    shared::Shared, telemetry::Telemetry,
 };
 
 /// How many tasks run at a time unless a host says otherwise.
@@ -24,6 +25,9 @@ const DEFAULT_MAX_NESTING_DEPTH: usize = 32;
 /// How many sessions a runtime keeps unless a host says otherwise.
 const DEFAULT_MAX_SESSIONS: Limit = Limit::Finite(10_000);
 
+/// How long a journal has to answer unless a host says otherwise.
+const DEFAULT_SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Why a runtime cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -34,6 +38,9 @@ pub enum BuildError {
     /// Everything would time out at once.
     #[error("`default_task_timeout` is 0; leave it out for none")]
     ZeroTimeout,
+    /// No journal could ever answer.
+    #[error("`settle_timeout` is 0; give the journal time to answer")]
+    ZeroSettleTimeout,
 }
 
 /// Sets up a [`TeamRuntime`].
@@ -70,6 +77,8 @@ pub struct TeamRuntimeBuilder {
     sink: Option<AnySink>,
     budget: Option<Budget>,
     session_limits: SessionLimits,
+    journal: Option<AnyJournal>,
+    settle_timeout: Duration,
     telemetry_failures: TelemetryFailures,
     ids: IdGenerator,
 }
@@ -87,6 +96,8 @@ impl TeamRuntimeBuilder {
             sink: None,
             budget: None,
             session_limits: SessionLimits::default(),
+            journal: None,
+            settle_timeout: DEFAULT_SETTLE_TIMEOUT,
             telemetry_failures: TelemetryFailures::default(),
             ids: IdGenerator::random(),
         }
@@ -160,6 +171,22 @@ impl TeamRuntimeBuilder {
         self
     }
 
+    /// Keeps the sessions that requests name in `journal`, where they survive the process. None unless set.
+    ///
+    /// Each is a log of its own, `session/<id>`, that the runtime claims as long as it has the session: while it does, no
+    /// other gets it. A change of the session is appended first and visible then. Where that fails, the task is `failed`
+    /// with `store_failed`, with its output in the report alone. A run that names no session has one in memory.
+    pub fn journal(mut self, journal: impl Journal) -> Self {
+        self.journal = Some(AnyJournal::new(journal));
+        self
+    }
+
+    /// How long each call of the journal may take before it counts as failed, its outcome unknown. 5 s unless set.
+    pub fn settle_timeout(mut self, timeout: Duration) -> Self {
+        self.settle_timeout = timeout;
+        self
+    }
+
     /// What a run does where an observer or a sink fails. Isolated and counted unless set.
     pub fn telemetry_failures(mut self, failures: TelemetryFailures) -> Self {
         self.telemetry_failures = failures;
@@ -176,7 +203,7 @@ impl TeamRuntimeBuilder {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] where there are no slots or the default timeout is zero.
+    /// [`BuildError`] where there are no slots, or a timeout is zero.
     pub fn build(self) -> Result<TeamRuntime, BuildError> {
         if self.max_parallel_tasks == 0 {
             return Err(BuildError::NoSlots);
@@ -184,14 +211,23 @@ impl TeamRuntimeBuilder {
         if self.default_task_timeout == Some(Duration::ZERO) {
             return Err(BuildError::ZeroTimeout);
         }
+        if self.settle_timeout == Duration::ZERO {
+            return Err(BuildError::ZeroSettleTimeout);
+        }
         let clock = Arc::new(Clock::new());
         // Drawn also where no sink needs it, so that a sink does not change the ids of a seeded runtime.
         let runtime = self.ids.session(clock.unix_millis(Instant::now()));
         let sink = self.sink.map(|sink| (sink, EventIds::new(runtime.as_str())));
+        let recorded = self.journal.map(|journal| {
+            let journal = AnyJournal::new(BoundedJournal::new(journal, self.settle_timeout));
+            let owner = OwnerId::of_runtime(&runtime);
+            Box::new(RecordedSessions::new(SessionStore::new(journal, owner)))
+        });
         Ok(TeamRuntime::new(Shared {
             slots: self.registry.slots(self.max_parallel_tasks),
             registry: self.registry,
             sessions: Sessions::new(self.session_limits, self.max_sessions),
+            recorded,
             telemetry: Telemetry::new(self.observer, sink, Arc::clone(&clock)),
             telemetry_failures: self.telemetry_failures,
             ids: self.ids,

@@ -73,7 +73,7 @@ impl Execution {
         // Before anybody can see the end, so that a follow-up finds the place free. A lease may hold the last copy of a
         // removed agent's executor, whose destructor is the host's code: a panic of it has nowhere to go.
         drop_isolated(self.work.take());
-        begun.end(said, decided, at)
+        begun.end(said, decided, at).reply().await
     }
 
     /// Does the work; a panic of it, also of its destructors, becomes an error.

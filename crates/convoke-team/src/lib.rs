@@ -49,6 +49,7 @@
 //! | `outcome` | what a report says about an end: pure |
 //! | `parallel`, `each` | many tasks in one line, and their answers as they come |
 //! | `sessions`, `shared`, `clock` | the sessions of a runtime, what its tasks share with it, its time |
+//! | `recorded`, `bounded_journal`, `settled` | the sessions that are kept in a journal: loaded and recorded, within a time; the end of their attempts |
 //! | `event`, `telemetry` | what is told, and how a failing observer is kept from the work |
 
 mod aftermath;
@@ -56,6 +57,7 @@ mod answer;
 mod attempt;
 mod backend;
 mod begun;
+mod bounded_journal;
 mod builder;
 mod caller;
 mod clock;
@@ -67,8 +69,10 @@ mod execution;
 mod outcome;
 mod parallel;
 mod prepared;
+mod recorded;
 mod runtime;
 mod sessions;
+mod settled;
 mod shared;
 mod stops;
 mod telemetry;

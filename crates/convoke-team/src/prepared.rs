@@ -16,7 +16,7 @@ use convoke_observability::drop_isolated;
 use convoke_registry::{
     CoordinationEvents, CoordinationMoment, LeaseRequest, RunOptions, TaskClaim, TeamError, WaitId,
 };
-use convoke_session::{AdmissionOptions, Admitted, Attempt, IfCompleted};
+use convoke_session::{AdmissionOptions, Admitted, Attempt, IfCompleted, Session};
 
 use crate::{
     TeamEventKind, TelemetryFailures,
@@ -84,6 +84,8 @@ pub(crate) struct Prepared {
     telemetry_errors: u32,
     /// Whether the end of the attempt was told.
     has_ended: bool,
+    /// Whether it was told who has it.
+    pub(crate) is_selected: bool,
     /// Until it has its answer.
     pub(crate) asker: Option<Asker>,
     /// Holds up the end of a drain.
@@ -158,6 +160,7 @@ impl Prepared {
             subject,
             telemetry_errors: 0,
             has_ended: false,
+            is_selected: false,
             asker: Some(asker),
             under_way: shared.under_way.token(),
         })
@@ -198,6 +201,31 @@ impl Prepared {
 
     /// Asks the session for an attempt.
     pub(crate) fn admit(&mut self) -> Result<Admitted, TaskError> {
+        let attempt = self.attempt();
+        let sessions = &self.shared.sessions;
+        let admitted = sessions.admit(&self.subject.session, self.lifetime, attempt, self.admission)?;
+        self.admitted_as(&admitted);
+        Ok(admitted)
+    }
+
+    /// Asks a session with a log for an attempt, and waits until that is in the log.
+    pub(crate) async fn admit_recorded(&mut self, session: &Session) -> Result<Admitted, TaskError> {
+        let attempt = self.attempt();
+        let admitted = session.admit_recorded(attempt, self.admission).await?;
+        self.admitted_as(&admitted);
+        Ok(admitted)
+    }
+
+    /// Whether the session is kept in a journal.
+    pub(crate) fn is_in_journal(&self) -> bool {
+        self.shared.recorded.is_some()
+            && match self.shared.sessions.get(self.subject.session.as_str()) {
+                Some(session) => session.is_recorded(),
+                None => self.lifetime == Lifetime::UntilRemoved,
+            }
+    }
+
+    fn attempt(&mut self) -> Attempt {
         let task = self.subject.task.clone();
         let attempt = if self.origin.coordinated.is_some() {
             Attempt::coordinated(task, &self.request)
@@ -208,9 +236,11 @@ impl Prepared {
         };
         // Only now, since an attempt at a request that was sent under its id can be asked for again. The executor sees it.
         self.request.id = Some(self.subject.task.clone());
-        let sessions = &self.shared.sessions;
-        let admitted = sessions.admit(&self.subject.session, self.lifetime, attempt, self.admission)?;
-        if let Admitted::Attempt(admission) = &admitted {
+        attempt
+    }
+
+    fn admitted_as(&mut self, admitted: &Admitted) {
+        if let Admitted::Attempt(admission) = admitted {
             self.subject.attempt = admission.attempt();
             self.subject.span = tracing::info_span!(
                 target: "convoke",
@@ -227,7 +257,6 @@ impl Prepared {
             }
             self.tell(TeamEventKind::Submitted, TaskStatus::Submitted, None);
         }
-        Ok(admitted)
     }
 
     /// Answers with the report of a task that is over; `accepted` where it came late, and is the result from now on.

@@ -240,16 +240,71 @@ impl TeamRuntime {
     ///
     /// # Errors
     ///
-    /// Where the id is no id, or is taken, or where as many sessions are kept as may be.
+    /// Where the id is no id, or is taken, or where as many sessions are kept as may be. With a journal it is always
+    /// refused: use [`open_session`](Self::open_session).
     pub fn create_session<I>(&self, id: I) -> Result<Session, SessionAdminError>
     where
         I: TryInto<SessionId>,
         I::Error: Into<IdError>,
     {
-        self.shared.sessions.create(id.try_into().map_err(Into::into)?)
+        let id = id.try_into().map_err(Into::into)?;
+        if self.shared.recorded.is_some() {
+            return Err(SessionAdminError::Recorded { session: id });
+        }
+        self.shared.sessions.create(id)
     }
 
-    /// Forgets a session, and gives it back.
+    /// The session with this id as the runtime has it, else as its [journal](TeamRuntimeBuilder::journal) has it, else an
+    /// empty one. A run that names it does the same; this is for whoever wants to read it, or write to it, before.
+    ///
+    /// What is active in a session that is loaded from the journal was under way in a process that has ended, and is
+    /// failed with `interrupted`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped, it may leave an empty session in the journal.
+    ///
+    /// # Errors
+    ///
+    /// Where the id is no id, where as many sessions are kept as may be, or where the journal does not give it:
+    /// [`SessionAdminError::Store`] says whether another owns it.
+    pub async fn open_session<I>(&self, id: I) -> Result<Session, SessionAdminError>
+    where
+        I: TryInto<SessionId> + Send,
+        I::Error: Into<IdError>,
+    {
+        let id = id.try_into().map_err(Into::into)?;
+        match (&self.shared.recorded, self.session(&id)) {
+            (_, Some(session)) if !session.is_over() => Ok(session),
+            (Some(recorded), _) => recorded.open(&self.shared.sessions, &id).await,
+            (None, _) => self.shared.sessions.create(id),
+        }
+    }
+
+    /// Forgets a session as [`remove_session`](Self::remove_session) does, where the runtime has it, and removes it from the
+    /// [journal](TeamRuntimeBuilder::journal), where that has it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped, it may have removed the session; the same call again does the rest.
+    ///
+    /// # Errors
+    ///
+    /// Where a task of it is active, paused, detached or late, or where the journal does not lose it.
+    pub async fn delete_session(&self, id: &SessionId) -> Result<(), SessionAdminError> {
+        match self.remove_session(id) {
+            Ok(_) => {}
+            Err(SessionAdminError::Unknown { .. }) if self.shared.recorded.is_some() => {}
+            Err(error) => return Err(error),
+        }
+        match &self.shared.recorded {
+            Some(recorded) => recorded.delete(id).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Forgets a session, and gives it back. One that is kept in a journal stays there: its claim is released, each later
+    /// write to it here is refused, and whoever names it loads it again.
     ///
     /// # Errors
     ///

@@ -7,7 +7,7 @@ use parking_lot::RwLock;
 use convoke_core::{AgentId, ErrorCode, IdError, SessionId, TaskError, TaskId, TaskStatus};
 use convoke_session::{
     AdmissionOptions, Admitted, Attempt, Limit, ReconcileError, Session, SessionActivity, SessionLimits,
-    TaskRecord,
+    StoreError, TaskRecord,
 };
 
 /// Why a session was not created or not removed.
@@ -44,12 +44,32 @@ pub enum SessionAdminError {
     /// The session refuses the decision.
     #[error(transparent)]
     Reconcile(#[from] ReconcileError),
+    /// The session would be in a journal, which this does not wait for.
+    #[error("session `{session}` is kept in the journal of the runtime; use `open_session`")]
+    Recorded {
+        /// The session.
+        session: SessionId,
+    },
+    /// The journal did not give, or did not lose, the session.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The runtime keeps as many sessions as it may.
     #[error("{}", too_many(*limit))]
     TooMany {
         /// How many it keeps at most.
         limit: u64,
     },
+}
+
+impl SessionAdminError {
+    /// The error as the report of a run carries it.
+    pub(crate) fn into_task_error(self) -> TaskError {
+        match self {
+            Self::Store(error) => error.to_task_error(),
+            Self::TooMany { .. } => TaskError::new(ErrorCode::SessionFull, self.to_string()),
+            _ => TaskError::new(ErrorCode::InvalidRequest, self.to_string()),
+        }
+    }
 }
 
 fn too_many(limit: u64) -> String {
@@ -165,6 +185,39 @@ impl Sessions {
         }
     }
 
+    /// The session that can be written to: not one whose log is another's by now.
+    pub(crate) fn usable(&self, id: &SessionId) -> Option<Session> {
+        self.get(id.as_str()).filter(|session| !session.is_over())
+    }
+
+    /// How much each session takes.
+    pub(crate) fn limits(&self) -> SessionLimits {
+        self.limits
+    }
+
+    /// Whether a session may be loaded under this id.
+    pub(crate) fn check_room(&self, id: &SessionId) -> Result<(), SessionAdminError> {
+        let sessions = self.kept.read();
+        if sessions.contains_key(id) {
+            return Ok(());
+        }
+        self.room(&sessions).map_err(|limit| SessionAdminError::TooMany { limit })
+    }
+
+    /// Keeps a session that was loaded, in place of one that is over.
+    pub(crate) fn keep(&self, session: &Session) -> Result<(), SessionAdminError> {
+        let mut sessions = self.kept.write();
+        if !sessions.contains_key(session.id()) {
+            self.room(&sessions).map_err(|limit| SessionAdminError::TooMany { limit })?;
+        }
+        let kept = Kept { session: session.clone(), lifetime: Lifetime::UntilRemoved };
+        let replaced = sessions.insert(session.id().clone(), kept);
+        drop(sessions);
+        // Outside the lock.
+        drop(replaced);
+        Ok(())
+    }
+
     /// The limit, where it leaves no room for one more.
     fn room(&self, sessions: &HashMap<SessionId, Kept>) -> Result<(), u64> {
         match self.max {
@@ -201,10 +254,8 @@ impl Sessions {
         let mut sessions = self.kept.write();
         let unknown = || SessionAdminError::Unknown { session: id.to_owned() };
         let kept = sessions.get(id).ok_or_else(unknown)?;
-        let activity = kept.session.activity();
-        if !activity.is_idle() {
-            return Err(SessionAdminError::InUse { session: kept.session.id().clone(), activity });
-        }
+        let in_use = |activity| SessionAdminError::InUse { session: kept.session.id().clone(), activity };
+        kept.session.close().map_err(in_use)?;
         Ok(sessions.remove(id).ok_or_else(unknown)?.session)
     }
 

@@ -8,13 +8,18 @@ use convoke_core::{Budget, IdGenerator};
 use convoke_observability::drop_isolated;
 use convoke_registry::{AgentRegistry, Slots};
 
-use crate::{TelemetryFailures, clock::Clock, detached::Detached, sessions::Sessions, telemetry::Telemetry};
+use crate::{
+    TelemetryFailures, clock::Clock, detached::Detached, recorded::RecordedSessions, sessions::Sessions,
+    telemetry::Telemetry,
+};
 
 /// What the runtime and its tasks share.
 pub(crate) struct Shared {
     pub(crate) registry: AgentRegistry,
     pub(crate) slots: Slots,
     pub(crate) sessions: Sessions,
+    /// Where named sessions are kept, with a journal.
+    pub(crate) recorded: Option<Box<RecordedSessions>>,
     pub(crate) telemetry: Telemetry,
     pub(crate) telemetry_failures: TelemetryFailures,
     pub(crate) ids: IdGenerator,

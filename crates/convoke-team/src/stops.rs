@@ -108,7 +108,7 @@ impl Begun {
         tokio::select! {
             biased;
             _ = &mut is_over => {}
-            () = sleep(self.shared.grace) => self.give_up(cause),
+            () = sleep(self.shared.grace) => self.give_up(cause).await,
         }
     }
 }

@@ -12,12 +12,13 @@ use convoke_session::{Admission, LateWriteHook, Session, SessionHandle};
 
 use crate::{
     TeamEventKind,
-    answer::{Asker, Reply},
+    answer::Asker,
     begun::{Begun, Given},
     caller::TaskSpan,
     execution::{Execution, Work},
     outcome::Conclusion,
     prepared::Prepared,
+    settled::Settled,
 };
 
 impl Prepared {
@@ -26,7 +27,7 @@ impl Prepared {
         mut self: Box<Self>,
         mut admission: Admission,
         granted: Result<Work, TaskError>,
-    ) -> Result<Execution, Option<Reply>> {
+    ) -> Result<Execution, Settled> {
         let started = granted.and_then(|work| match self.start(&mut admission, &work) {
             Ok(handle) => Ok((work, handle)),
             Err(error) => {
@@ -47,24 +48,54 @@ impl Prepared {
         Ok(Execution::new(work, Begun::new(admission, self, mark, scope, given)))
     }
 
-    /// Says that the work begins; where it may not, nothing was started.
-    fn start(&mut self, admission: &mut Admission, work: &Work) -> Result<SessionHandle, TaskError> {
+    /// Starts the attempt in a session with a log before its work begins; where that may not, nothing was started.
+    pub(crate) async fn start_recorded(
+        &mut self,
+        admission: &mut Admission,
+        granted: Result<Work, TaskError>,
+    ) -> Result<Work, TaskError> {
+        let work = granted?;
+        let started = match self.select(&work) {
+            Ok(()) => admission.start_recorded(work.agent(), LateWriteHook::none()).await.map(drop),
+            Err(error) => {
+                drop_isolated(work);
+                return Err(error);
+            }
+        };
+        match started {
+            Ok(()) => Ok(work),
+            Err(error) => {
+                drop_isolated(work);
+                Err(error.to_task_error())
+            }
+        }
+    }
+
+    /// Says who has the attempt, once.
+    fn select(&mut self, work: &Work) -> Result<(), TaskError> {
+        if self.is_selected {
+            return Ok(());
+        }
         // The grant may have crossed a stop.
         if let Some(cause) = self.is_stopped() {
             return Err(cause.error("before it was started"));
         }
-        let agent = work.agent();
-        if let Some(agent) = agent {
+        if let Some(agent) = work.agent() {
             self.subject.span.record("agent", display(agent));
             self.subject.agent = Some(agent.clone());
         }
         self.tell(TeamEventKind::Selected, TaskStatus::Submitted, None);
         // Before the start, which would use up the pause that a request answers.
-        if let Some(error) = self.untold() {
-            return Err(error);
-        }
+        self.untold().map_or(Ok(()), Err)?;
+        self.is_selected = true;
+        Ok(())
+    }
+
+    /// Says that the work begins; where it may not, nothing was started.
+    fn start(&mut self, admission: &mut Admission, work: &Work) -> Result<SessionHandle, TaskError> {
+        self.select(work)?;
         let late = self.late_writes(admission.session());
-        let handle = match agent {
+        let handle = match work.agent() {
             Some(agent) => admission.start(agent, late),
             None => admission.start_coordinated(late),
         };

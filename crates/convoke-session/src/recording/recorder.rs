@@ -104,7 +104,13 @@ impl Recorder {
     }
 
     async fn step(&mut self, session: &Session) {
-        if session.machine().is_unsure() {
+        let (has_work, is_unsure) = {
+            let machine = session.machine();
+            (machine.has_work(), machine.is_unsure())
+        };
+        if !has_work {
+            // Whoever woke this has the answer of what was under way then.
+        } else if is_unsure {
             self.recover(session).await;
         } else if let Err(error) = self.write(session).await {
             let is_lost = error.kind() != StoreErrorKind::Failed;

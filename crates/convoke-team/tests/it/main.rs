@@ -35,6 +35,7 @@ mod parallel;
 mod process;
 mod races;
 mod random_nested;
+mod recorded;
 mod resume;
 mod runtime_end;
 mod schedules;
