@@ -133,6 +133,19 @@ impl Session {
         self.is_recorded() && self.machine().is_over()
     }
 
+    /// Waits until all that was decided before is in the log; at once where there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] where some of it is not, and will not be.
+    pub fn recorded(&self) -> impl Future<Output = Result<(), StoreError>> + Send + use<> {
+        let session = self.clone();
+        async move {
+            let ((), recorded) = session.decide(|_| ());
+            in_log(recorded, &session).await
+        }
+    }
+
     /// Ends a session with a log here: the claim is released, so that it can be loaded again, and each later write is
     /// refused. A session without a log stays as it is.
     ///

@@ -176,6 +176,29 @@ impl TeamRuntimeBuilder {
     /// Each is a log of its own, `session/<id>`, that the runtime claims as long as it has the session: while it does, no
     /// other gets it. A change of the session is appended first and visible then. Where that fails, the task is `failed`
     /// with `store_failed`, with its output in the report alone. A run that names no session has one in memory.
+    ///
+    /// ```
+    /// # use convoke_core::{AgentDescriptor, Journal, TaskRequest};
+    /// # use convoke_journal::FileJournal;
+    /// # use convoke_registry::{AgentRegistry, FunctionExecutor};
+    /// # use convoke_team::TeamRuntime;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let registry = AgentRegistry::new();
+    /// # let echo = FunctionExecutor::new(|request, _ctx| async move { Ok(request.input) });
+    /// # registry.add(AgentDescriptor::new("echo"), echo)?;
+    /// let journal = FileJournal::open(folder.path()).await?;
+    /// let team = TeamRuntime::builder(registry.clone()).journal(journal.clone()).build()?;
+    /// team.run(TaskRequest::new("hello").with_id("greet").in_session("release-7")).await?;
+    /// assert_eq!(journal.list("session/").await?, ["session/release-7".try_into()?]);
+    ///
+    /// // Another runtime gets the session once this one has let go of it.
+    /// let other = TeamRuntime::builder(registry).journal(journal).build()?;
+    /// other.open_session("release-7").await.unwrap_err();
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn journal(mut self, journal: impl Journal) -> Self {
         self.journal = Some(AnyJournal::new(journal));
         self

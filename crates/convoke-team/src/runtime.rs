@@ -420,7 +420,13 @@ impl TeamRuntime {
         let deadline = deadline.into();
         self.shared.draining.cancel();
         self.shared.under_way.close();
-        let ended = self.shared.under_way.wait();
+        let ended = async {
+            self.shared.under_way.wait().await;
+            for session in self.shared.sessions.all() {
+                // The end of detached work may be on its way to the log; what that does not take the session keeps.
+                _ = session.recorded().await;
+            }
+        };
         match deadline {
             // Either way the sessions say what is left.
             Some(deadline) => drop(timeout_at(deadline, ended).await),

@@ -226,9 +226,14 @@ impl Sessions {
         }
     }
 
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<Session> {
+        self.kept.read().values().map(|kept| kept.session.clone()).collect()
+    }
+
     /// What has not come to its end, by session and task.
     pub(crate) fn unfinished(&self) -> Vec<UnfinishedTask> {
-        let snapshots: Vec<_> = self.kept.read().values().map(|kept| kept.session.snapshot()).collect();
+        let snapshots: Vec<_> = self.all().iter().map(Session::snapshot).collect();
         let mut unfinished: Vec<_> = snapshots
             .iter()
             .flat_map(|snapshot| {
