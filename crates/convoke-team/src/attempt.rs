@@ -1,5 +1,7 @@
 //! One attempt from its admission to its answer: admission, dispatch, settlement. The work in between begins in `work`.
 
+mod recorded;
+
 use std::{future::poll_fn, sync::Arc, task::Poll};
 
 use convoke_core::{ErrorCode, TaskError, TaskReport, TaskStatus};
@@ -7,12 +9,9 @@ use convoke_observability::{drop_isolated, panic_detail};
 use convoke_registry::{
     Coordination, CoordinationBody, CoordinationCheck, Lease, Refusal, SlotLease, SlotRequest,
 };
-use convoke_session::{
-    Admission, AdmissionOptions, Admitted, IfCompleted, Reconcile, Session, SettleError, SettleProblem,
-};
+use convoke_session::{Admission, AdmissionOptions, Admitted, IfCompleted, Reconcile, SettleError};
 
 use crate::{
-    answer::Reply,
     ending::StopCause,
     execution::Work,
     outcome::Conclusion,
@@ -86,45 +85,6 @@ impl Prepared {
         };
         let admitted = self.admit();
         self.ready(admitted, need)
-    }
-
-    /// As [`admitted`](Self::admitted), in a session that the journal has.
-    async fn admitted_recorded(mut self: Box<Self>, job: Job) -> Result<Ready, Settled> {
-        // What is refused anyway is no reason to read a log.
-        let session = match self.defect() {
-            None => self.opened().await,
-            Some(error) => Err(Conclusion::of_refusal(error)),
-        };
-        let session = match session {
-            Ok(session) => session,
-            Err(conclusion) => {
-                drop_isolated(job);
-                return Err(Settled::Now(self.refuse_as(conclusion)));
-            }
-        };
-        let need = match self.need(job) {
-            Ok(need) => need,
-            Err(error) => return Err(Settled::Now(self.refuse(error))),
-        };
-        let admitted = self.admit_recorded(&session).await;
-        self.ready(admitted, need)
-    }
-
-    /// The session, loaded where it has to be.
-    async fn opened(&self) -> Result<Session, Conclusion> {
-        let Self { shared, subject, stops, .. } = self;
-        let Some(recorded) = &shared.recorded else {
-            let error =
-                TaskError::new(ErrorCode::StoreFailed, "runtime has no journal; run the task elsewhere");
-            return Err(Conclusion::of_refusal(error));
-        };
-        tokio::select! {
-            biased;
-            opened = recorded.open(&shared.sessions, &subject.session) => {
-                opened.map_err(|error| Conclusion::of_refusal(error.into_task_error()))
-            }
-            cause = stops.stopped(shared) => Err(Conclusion::of_stop(cause, "while its session was loaded")),
-        }
     }
 
     fn ready(self: Box<Self>, admitted: Result<Admitted, TaskError>, need: Need) -> Result<Ready, Settled> {
@@ -263,22 +223,6 @@ impl Prepared {
             // The session refuses a failed report only where the attempt is not its task's latest, which this one is.
             Err(refused) => self.finish(Arc::new(refused.into_report())),
         })
-    }
-
-    /// The same, and waits until it is in the log of the session. What the log did not take is reported as failed, and the
-    /// session sees to the record.
-    async fn commit_recorded(self: Box<Self>, mut admission: Admission, report: TaskReport) -> Option<Reply> {
-        let mut settled = admission.settle_recorded(report).await;
-        if let Err(refused) = settled {
-            settled = match refused.problem() {
-                // Its start is not in the log, of which the report speaks already.
-                SettleProblem::Ended { .. } => Ok(Arc::new(refused.into_report())),
-                SettleProblem::Store { .. } => Ok(Arc::new(failed(refused))),
-                _ => admission.settle_recorded(failed(refused)).await,
-            };
-        }
-        let report = settled.unwrap_or_else(|refused| Arc::new(failed(refused)));
-        self.finish(report)
     }
 }
 

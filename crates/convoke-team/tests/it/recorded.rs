@@ -1,5 +1,6 @@
 //! Sessions in a journal: what a report says where that fails, and what the next process finds.
 
+mod processes;
 mod stalled;
 
 use std::time::Duration;
