@@ -106,7 +106,6 @@ impl Machine {
         let waiters = ahead.sure(Arc::new(state.clone()));
         let redo = ahead.take_redo();
         self.state = Current::Own(state);
-        self.close_lost();
         for redo in redo {
             match redo {
                 Redo::End(key, report) => self.end_again(&key, &report),

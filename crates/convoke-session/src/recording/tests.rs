@@ -116,6 +116,12 @@ proptest! {
         run.recover();
         run.check("the end");
         prop_assert!(!run.session.machine().is_unsure());
+        for (task, held) in TASKS.iter().zip(&run.admissions) {
+            let snapshot = run.session.snapshot();
+            let record = snapshot.task(&TaskId::new(*task).unwrap());
+            let is_active = record.is_some_and(|record| record.status.is_active());
+            prop_assert_eq!(is_active, held.is_some(), "an id is stuck, or its owner was forgotten");
+        }
         run.check_after_kill();
     }
 }

@@ -3,13 +3,13 @@
 use std::{future::pending, time::Duration};
 
 use convoke_core::{
-    AnyJournal, Artifact, ErrorCode, Message, OwnerId, Pause, Resume, ResumeToken, TaskOutput, TaskReport,
-    TaskStatus,
+    AnyJournal, Artifact, ErrorCode, Journal, Message, OwnerId, Pause, Resume, ResumeToken, TaskOutput,
+    TaskReport, TaskStatus,
 };
 use convoke_journal::MemoryJournal;
 use convoke_session::{
-    Admission, AdmissionError, AdmissionOptions, Admitted, Attempt, LateWriteHook, Recorder, Session,
-    SessionError, SessionLimits, SessionStore, SettleProblem, StoreErrorKind,
+    Admission, AdmissionError, AdmissionOptions, Admitted, Attempt, Expected, LateWriteHook, Recorder,
+    Session, SessionError, SessionLimits, SessionStore, SettleProblem, StoreErrorKind,
 };
 use convoke_testkit::{FaultyJournal, JournalFault};
 use serde_json::json;
@@ -360,4 +360,67 @@ async fn a_session_that_was_deleted_begins_anew() {
     store.delete(&session_id()).await.unwrap();
     let (session, _recorder) = store.open(&session_id(), SessionLimits::default()).await.unwrap();
     assert_eq!(session.snapshot().revision(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn writes_of_many_threads_all_count_and_no_reader_is_ahead_of_the_log() {
+    let journal = Faulty::new(MemoryJournal::new());
+    let (session, recording) = open(&journal).await;
+    let increment = |session: Session| async move {
+        for _ in 0..100 {
+            loop {
+                let found = session.get("n");
+                let next = found.as_ref().and_then(|entry| entry.value.as_u64()).unwrap_or(0) + 1;
+                let expected = Expected::of(found.as_ref());
+                match session.compare_and_set("n", expected, json!(next)).await {
+                    Ok(_) => break,
+                    Err(error) => assert!(matches!(error, SessionError::Conflict { .. }), "{error}"),
+                }
+            }
+            session
+                .update("m", |value| json!(value.and_then(serde_json::Value::as_u64).unwrap_or(0) + 1))
+                .await
+                .unwrap();
+        }
+    };
+    let writers: Vec<_> = (0..8).map(|_| tokio::spawn(increment(session.clone()))).collect();
+    while !writers.iter().all(JoinHandle::is_finished) {
+        let seen = session.snapshot().revision();
+        let log = convoke_core::LogId::of_session(&session_id());
+        let written = journal.read(&log, convoke_core::ReadFrom::Record(convoke_core::Sequence::START)).await;
+        // It may have been compacted since; then it says less than it has.
+        assert!(written.is_err() || written.unwrap().records.len() as u64 >= seen);
+        tokio::task::yield_now().await;
+    }
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    assert_eq!(
+        [session.get("n"), session.get("m")].map(|entry| entry.unwrap().value),
+        [json!(800), json!(800)]
+    );
+    drop(session);
+    recording.await.unwrap();
+    assert_eq!(load(&journal, "two").await.0.snapshot().revision(), 1_600);
+}
+
+#[tokio::test]
+async fn an_admission_that_nobody_waits_for_is_given_up() {
+    let journal = Faulty::new(MemoryJournal::new());
+    let (session, recorder) = load(&journal, "one").await;
+    let mut admitting = Box::pin(session.admit_recorded(attempt(), AdmissionOptions::default()));
+    assert!(poll_once(admitting.as_mut()).is_pending());
+    drop(admitting);
+    let recording = tokio::spawn(recorder.run(pending));
+    session.recorded().await.unwrap();
+    assert_eq!(
+        (record(&session, "t").status, code(&session)),
+        (TaskStatus::Failed, Some(ErrorCode::ExecutionFailed))
+    );
+    drop(session);
+    recording.await.unwrap();
+}
+
+fn poll_once<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> std::task::Poll<T> {
+    future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
 }

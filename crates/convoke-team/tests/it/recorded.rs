@@ -5,9 +5,9 @@ mod stalled;
 
 use std::time::Duration;
 
-use convoke_core::{ErrorCode, Journal, TaskRequest, TaskStatus};
+use convoke_core::{ErrorCode, Journal, TaskOutcome, TaskRequest, TaskStatus};
 use convoke_journal::{FileJournal, MemoryJournal};
-use convoke_registry::{FunctionExecutor, RunOptions};
+use convoke_registry::{Coordination, FunctionExecutor, RunOptions};
 use convoke_session::{IfCompleted, SessionSnapshot, StoreErrorKind};
 use convoke_team::{BuildError, SessionAdminError, TeamEventKind, TeamRuntime};
 use convoke_testkit::{FaultyJournal, Gate, JournalFault, ScriptedExecutor, Step};
@@ -339,4 +339,32 @@ fn a_journal_is_given_time() {
     let refused = builder.settle_timeout(Duration::ZERO).build().unwrap_err();
     assert_eq!(refused, BuildError::ZeroSettleTimeout);
     assert_eq!(refused.to_string(), "`settle_timeout` is 0; give the journal time to answer");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_coordinated_task_waits_for_the_journal_as_any_other() {
+    for (write, attempt) in [(0, 0), (1, 1), (2, 1)] {
+        let journal = Faulty::new(MemoryJournal::new()).failing(write, JournalFault::Before);
+        let house = house(journal.clone(), ScriptedExecutor::echo());
+        let vote = || {
+            let body = |_| async { Ok(TaskOutcome::completed("yes")) };
+            house.team.coordinate(task("t"), RunOptions::new(), Coordination::new(body))
+        };
+        let report = vote().await.unwrap();
+        assert_eq!((report.code(), report.attempt), (Some(ErrorCode::StoreFailed), attempt));
+        // It tells of itself, and here of nothing.
+        assert!(house.events.events().is_empty());
+        let report = vote().await.unwrap();
+        assert_eq!((report.status, report.attempt), (TaskStatus::Completed, attempt + 1));
+        end(house).await;
+        assert_eq!(texts(&found(journal).await), ["yes"]);
+    }
+    let journal = MemoryJournal::new();
+    let owner = house(journal.clone(), ScriptedExecutor::echo());
+    owner.run(task("t")).await;
+    let house = house(journal, ScriptedExecutor::echo());
+    let body = |_| async { Ok(TaskOutcome::completed("yes")) };
+    let refused = house.team.coordinate(task("u"), RunOptions::new(), Coordination::new(body)).await.unwrap();
+    assert_end(&refused, TaskStatus::Blocked, ErrorCode::StoreFailed);
+    assert!(house.events.events().is_empty());
 }
