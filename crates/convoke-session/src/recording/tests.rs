@@ -6,8 +6,8 @@ use std::{
 };
 
 use convoke_core::{
-    AgentId, AnyJournal, Artifact, Journal, LogContents, LogId, Message, OwnerId, Pause, ReadFrom, Resume,
-    ResumeToken, SessionId, TaskId, TaskOutput, TaskReport, TaskStatus,
+    AgentId, AnyJournal, Artifact, CallId, Journal, LogContents, LogId, Message, OwnerId, Pause, ReadFrom,
+    Resume, ResumeToken, SessionId, TaskId, TaskOutput, TaskReport, TaskStatus,
 };
 use convoke_journal::MemoryJournal;
 use convoke_testkit::{FaultyJournal, JournalFault};
@@ -208,7 +208,10 @@ impl Run {
             }
             Operation::Post => {
                 self.posts += 1;
-                _ = self.wait(session.post(Message::user(format!("{}", self.posts))));
+                let mut message = Message::user(self.posts.to_string());
+                // So that a trim keeps older messages for the sake of newer ones.
+                message.call = self.posts.is_multiple_of(2).then(|| CallId::new("call").unwrap());
+                _ = self.wait(session.post(message));
             }
             Operation::Count => {
                 let next = |value: Option<&serde_json::Value>| {
