@@ -11,7 +11,9 @@ use std::{
 use memchr::memchr3;
 use sha2::{Digest as _, Sha256};
 
-use crate::{AgentId, CommitId, FencingToken, LogId, MAX_ID_BYTES, MessageId, OwnerId, Sequence, SessionId, TaskId};
+use crate::{
+    AgentId, CommitId, FencingToken, LogId, MAX_ID_BYTES, MessageId, OwnerId, Sequence, SessionId, TaskId,
+};
 
 /// The bytes of a hexadecimal SHA-256.
 const DIGEST_BYTES: usize = 64;

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use convoke_core::{AgentId, AttemptPart, MessageId, TaskId, derived_id};
+use convoke_core::{
+    AgentId, AttemptPart, CommitId, FencingToken, LogId, MessageId, OwnerId, Sequence, SessionId, TaskId,
+    derived_id,
+};
 
 use crate::values::{id_text, task_id};
 
@@ -122,4 +125,14 @@ proptest! {
         let id = derived_id(&parts);
         prop_assert!(TaskId::new(id.as_str()).is_ok(), "{}", id);
     }
+}
+
+#[test]
+fn what_a_session_is_in_a_journal_is_named_after_it() {
+    let session = SessionId::new("a/b").unwrap();
+    assert_eq!(LogId::of_session(&session).as_str(), "session/a%2Fb");
+    assert_eq!(OwnerId::of_runtime(&session).as_str(), "runtime/a%2Fb");
+    assert_eq!(CommitId::of_place(FencingToken::new(3), Sequence::new(8)).as_str(), "3/8");
+    let long = SessionId::new("x".repeat(256)).unwrap();
+    assert_eq!(LogId::of_session(&long).as_str().len(), 256);
 }
