@@ -368,3 +368,26 @@ async fn a_coordinated_task_waits_for_the_journal_as_any_other() {
     assert_end(&refused, TaskStatus::Blocked, ErrorCode::StoreFailed);
     assert!(house.events.events().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_ends_while_the_log_cannot_be_read_is_recorded_once_it_can() {
+    let journal = StalledJournal::default();
+    let (first, second) = (Gate::closed(), Gate::closed());
+    let steps = [Step::reply("one").after(&first), Step::reply("two").after(&second)];
+    let house = house(journal.clone(), ScriptedExecutor::new(steps));
+    let one = house.team.spawn(task("one"));
+    first.arrived(1).await;
+    let two = house.team.spawn(task("two"));
+    second.arrived(1).await;
+    journal.stall(true);
+    first.open();
+    assert_end(&one.await.unwrap(), TaskStatus::Failed, ErrorCode::StoreFailed);
+    second.open();
+    let report = two.await.unwrap();
+    assert_eq!((report.code(), report.text()), (Some(ErrorCode::StoreFailed), "two"));
+    journal.stall(false);
+    house.team.session("s").unwrap().set("k", 1.into()).await.unwrap();
+    assert_eq!(house.record("s", "one").status, TaskStatus::Completed);
+    let record = house.record("s", "two");
+    assert_eq!((record.status, record.report.unwrap().text()), (TaskStatus::Failed, "two"));
+}
