@@ -100,6 +100,10 @@ impl<J: Journal> Journal for BoundedJournal<J> {
         self.of_log(log, self.journal.signal(log, signal)).await
     }
 
+    async fn waiting_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
+        self.of_log(log, self.journal.waiting_signals(log, token)).await
+    }
+
     /// Waits as long as there is none.
     async fn next_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
         self.journal.next_signals(log, token).await

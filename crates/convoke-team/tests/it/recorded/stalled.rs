@@ -92,6 +92,10 @@ impl Journal for StalledJournal {
         self.inner.signal(log, signal).await
     }
 
+    async fn waiting_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
+        self.inner.waiting_signals(log, token).await
+    }
+
     async fn next_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
         self.inner.next_signals(log, token).await
     }
