@@ -5,6 +5,7 @@ mod callbacks;
 mod durability;
 mod failures;
 mod hooked;
+mod kills;
 mod nesting;
 mod order;
 mod reflection;
