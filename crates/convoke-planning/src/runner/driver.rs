@@ -306,14 +306,21 @@ impl Driver {
     }
 
     fn start(&mut self, start: crate::machine::Start) {
-        if self.writer.as_ref().is_some_and(Writer::has_expired) {
-            // Somebody else may have the plan by now: what was decided is not done.
+        // Somebody else may have the plan by now, or nobody waits for it any more: what was decided is not done.
+        let is_over = if self.writer.as_ref().is_some_and(Writer::has_expired) {
+            Some(Event::ClaimLost)
+        } else if self.scope.cancellation().is_cancelled() {
+            Some(Event::Cancel)
+        } else {
+            None
+        };
+        if let Some(is_over) = is_over {
             let ended = Event::WorkEnded {
                 start: start.start,
                 outcome: WorkOutcome::Cancelled,
                 ended: self.clock.running(),
             };
-            self.came.extend([Event::ClaimLost, ended].map(Told::Event));
+            self.came.extend([is_over, ended].map(Told::Event));
             return;
         }
         self.observe_start(&start);
