@@ -4,6 +4,7 @@ mod approvals;
 mod callbacks;
 mod durability;
 mod failures;
+mod faults;
 mod hooked;
 mod kills;
 mod nesting;

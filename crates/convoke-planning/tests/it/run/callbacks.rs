@@ -222,6 +222,7 @@ async fn whoever_claims_a_plan_at_once_knows_what_still_runs() {
                 in_time(next.resume(&id())).await;
                 *told.lock().unwrap() = Some(seen.starts("deaf"));
             }
+            Ok(())
         })
     });
     let short = super::support::policy(|policy| policy.run_timeout(ms(100)));
@@ -242,6 +243,7 @@ async fn a_plan_that_another_runner_has_finished_meanwhile_is_not_removed() {
             if (call, when) == (Call::Claim, When::Before) && first.swap(false, Ordering::Relaxed) {
                 assert_eq!(in_time(other.run_plan(plan([step("a")]))).await.stop, StopReason::Completed);
             }
+            Ok(())
         })
     });
     let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(journal));
@@ -266,7 +268,7 @@ async fn a_plan_that_ends_with_a_snapshot_has_ended() {
         Box::pin(poll_fn(move |_| {
             polls += 1;
             if !is_last || polls > 1 {
-                return Poll::Ready(());
+                return Poll::Ready(Ok(()));
             }
             notify.notify_one();
             Poll::Pending

@@ -1,4 +1,4 @@
-//! A journal that has a test told of each call, before it and after.
+//! A journal that asks a test about each call, before it and after.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -8,7 +8,6 @@ use convoke_core::{
 };
 use futures_util::future::BoxFuture;
 
-/// A call that changes a log or who owns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     Create,
@@ -18,15 +17,28 @@ pub(crate) enum Call {
     Flush,
     Release,
     Delete,
+    Renew,
+    Read,
+    Signal,
+    WaitingSignals,
+    NextSignals,
 }
 
+/// An error before a call keeps it from happening; after it, the answer is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
     Before,
     After,
 }
 
-type Hook = dyn Fn(Call, When) -> BoxFuture<'static, ()> + Send + Sync;
+pub(crate) type Said = BoxFuture<'static, Result<(), JournalError>>;
+
+type Hook = dyn Fn(Call, When) -> Said + Send + Sync;
+
+/// The call goes on.
+pub(crate) fn go_on() -> Said {
+    Box::pin(async { Ok(()) })
+}
 
 #[derive(Clone)]
 pub(crate) struct Hooked<J> {
@@ -35,10 +47,7 @@ pub(crate) struct Hooked<J> {
 }
 
 impl<J: Journal> Hooked<J> {
-    pub(crate) fn new(
-        journal: J,
-        hook: impl Fn(Call, When) -> BoxFuture<'static, ()> + Send + Sync + 'static,
-    ) -> Self {
+    pub(crate) fn new(journal: J, hook: impl Fn(Call, When) -> Said + Send + Sync + 'static) -> Self {
         Self { journal, hook: Arc::new(hook) }
     }
 
@@ -47,10 +56,10 @@ impl<J: Journal> Hooked<J> {
         call: Call,
         doing: impl Future<Output = Result<T, JournalError>> + Send,
     ) -> Result<T, JournalError> {
-        (self.hook)(call, When::Before).await;
-        let done = doing.await;
-        (self.hook)(call, When::After).await;
-        done
+        (self.hook)(call, When::Before).await?;
+        let done = doing.await?;
+        (self.hook)(call, When::After).await?;
+        Ok(done)
     }
 }
 
@@ -82,7 +91,7 @@ impl<J: Journal> Journal for Hooked<J> {
     }
 
     async fn renew(&self, log: &LogId, token: FencingToken, ttl: Duration) -> Result<Claim, JournalError> {
-        self.journal.renew(log, token, ttl).await
+        self.told(Call::Renew, self.journal.renew(log, token, ttl)).await
     }
 
     async fn release(&self, log: &LogId, token: FencingToken) -> Result<(), JournalError> {
@@ -111,18 +120,18 @@ impl<J: Journal> Journal for Hooked<J> {
     }
 
     async fn read(&self, log: &LogId, from: ReadFrom) -> Result<LogContents, JournalError> {
-        self.journal.read(log, from).await
+        self.told(Call::Read, self.journal.read(log, from)).await
     }
 
     async fn signal(&self, log: &LogId, signal: Signal) -> Result<(), JournalError> {
-        self.journal.signal(log, signal).await
+        self.told(Call::Signal, self.journal.signal(log, signal)).await
     }
 
     async fn waiting_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
-        self.journal.waiting_signals(log, token).await
+        self.told(Call::WaitingSignals, self.journal.waiting_signals(log, token)).await
     }
 
     async fn next_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
-        self.journal.next_signals(log, token).await
+        self.told(Call::NextSignals, self.journal.next_signals(log, token)).await
     }
 }

@@ -18,12 +18,11 @@ use convoke_planning::{
     PlanValidator, Review, RunOptions, StepContext, StepExecutor, StepOutcome, StepRequest, StepStatus,
     machine::{Capabilities, Effects, Finding, StepErrorCode, StepInput, StopReason},
 };
-use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
-    hooked::{Call, Hooked, When},
+    hooked::{Call, Hooked, When, go_on},
     support::policy,
 };
 use crate::fixtures::step;
@@ -254,10 +253,10 @@ fn waiting_after(commit: usize, folder: &Path, journal: FileJournal) -> Hooked<F
             _ => false,
         };
         if !is_last {
-            return async {}.boxed();
+            return go_on();
         }
         say("here", began.load(Ordering::Relaxed));
-        std::future::pending().boxed()
+        Box::pin(std::future::pending())
     })
 }
 
