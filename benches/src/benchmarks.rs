@@ -5,7 +5,9 @@ mod consensus;
 mod dispatch;
 mod events;
 mod fanout;
+mod graphs;
 mod nested;
+mod plan;
 mod priority;
 mod session;
 mod sleepers;
@@ -15,7 +17,7 @@ use crate::benchmark::Case;
 
 /// Every case, in the order in which they are measured.
 pub(crate) fn cases() -> Vec<Case> {
-    let groups: [&[Case]; 9] = [
+    let groups: [&[Case]; 10] = [
         &dispatch::CASES,
         &fanout::CASES,
         &sleepers::CASES,
@@ -25,6 +27,7 @@ pub(crate) fn cases() -> Vec<Case> {
         &consensus::CASES,
         &events::CASES,
         &priority::CASES,
+        &plan::CASES,
     ];
     groups.concat()
 }

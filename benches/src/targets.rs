@@ -1,6 +1,6 @@
 //! What the runtime may cost: the one table that `bench --check` holds the figures against.
 
-use crate::series::Line;
+use crate::{figures::float, series::Line};
 
 /// A figure of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,7 @@ pub(crate) enum Figure {
     Allocations,
     AllocationExponent,
     PeakExponent,
+    PeakBytes,
 }
 
 impl Figure {
@@ -22,6 +23,7 @@ impl Figure {
             Self::Allocations => line.allocations,
             Self::AllocationExponent => line.allocation_exponent,
             Self::PeakExponent => line.peak_exponent,
+            Self::PeakBytes => Some(line.peak_bytes? / float(line.units)),
         }
     }
 
@@ -33,6 +35,7 @@ impl Figure {
             Self::Allocations => "allocations per unit",
             Self::AllocationExponent => "exponent of the allocations",
             Self::PeakExponent => "exponent of the peak memory",
+            Self::PeakBytes => "bytes a unit at the peak",
         }
     }
 
@@ -42,7 +45,7 @@ impl Figure {
         match self {
             Self::Ratio | Self::Growth => 0.10,
             Self::Exponent => 0.05,
-            Self::Allocations | Self::AllocationExponent | Self::PeakExponent => 0.0,
+            Self::Allocations | Self::AllocationExponent | Self::PeakExponent | Self::PeakBytes => 0.0,
         }
     }
 }
@@ -57,6 +60,10 @@ pub(crate) struct Target {
     pub(crate) at_most: f64,
 }
 
+const fn of_variant(benchmark: &'static str, variant: &'static str, figure: Figure, at_most: f64) -> Target {
+    Target { benchmark, variant: Some(variant), figure, at_most }
+}
+
 const fn target(benchmark: &'static str, figure: Figure, at_most: f64) -> Target {
     Target { benchmark, variant: None, figure, at_most }
 }
@@ -65,7 +72,7 @@ const fn target(benchmark: &'static str, figure: Figure, at_most: f64) -> Target
 const LINEAR: f64 = 1.05;
 
 /// Every target. They hold on the current thread and on two workers, at each size.
-pub(crate) const TARGETS: [Target; 24] = [
+pub(crate) const TARGETS: [Target; 33] = [
     // Users wait for models. A task, a channel and a commit come to a few times one bare task; more is waste.
     target("dispatch", Figure::Ratio, 5.0),
     // Two ids, a session with its record, a report, a task, a channel and a scope are some twenty; twice that is enough.
@@ -101,11 +108,24 @@ pub(crate) const TARGETS: [Target; 24] = [
     target("consensus", Figure::Exponent, LINEAR),
     target("consensus", Figure::AllocationExponent, LINEAR),
     // Whoever cares about the cost puts a thread in between. What a sink does itself is reported and has no target.
-    Target { variant: Some("async"), ..target("events", Figure::Ratio, 1.3) },
+    of_variant("events", "async", Figure::Ratio, 1.3),
     // Two more heaps that a step may come into, and twice the question who is next to move on; the floor knows no time.
     target("priority", Figure::Ratio, 3.0),
     // The logarithm of the heaps, and what no longer fits into a cache.
     target("priority", Figure::Exponent, 1.1),
     // All that is kept grows by doubling.
     target("priority", Figure::AllocationExponent, LINEAR),
+    // The floor has a task for each step as well. On top are a row, an input, a context, a token, and a record of each start
+    // and each end, which observers are told of.
+    of_variant("plan", "chain spawned", Figure::Ratio, 2.0),
+    of_variant("plan", "wide spawned", Figure::Ratio, 2.0),
+    of_variant("plan", "layered spawned", Figure::Ratio, 2.0),
+    // Without a task the floor is so low that the same shows more.
+    of_variant("plan", "chain inline", Figure::Ratio, 3.0),
+    of_variant("plan", "wide inline", Figure::Ratio, 3.0),
+    of_variant("plan", "layered inline", Figure::Ratio, 3.0),
+    target("plan", Figure::Exponent, LINEAR),
+    target("plan", Figure::AllocationExponent, LINEAR),
+    // What a run comes to, a row and a place in the queue. Plans of a million steps fit into one gigabyte.
+    target("plan", Figure::PeakBytes, 1_024.0),
 ];

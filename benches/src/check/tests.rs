@@ -33,6 +33,14 @@ fn a_count_has_no_margin() {
 }
 
 #[test]
+fn peak_memory_is_that_of_a_unit() {
+    let peak = |peak_bytes| Line { units: 10, peak_bytes: Some(peak_bytes), ..line("plan", "wide inline") };
+    check(peak(10_240.0), &[]);
+    let missed = "plan/wide inline at 10000 (current thread): bytes a unit at the peak is 1024.10, at most 1024 is allowed";
+    check(peak(10_241.0), &[missed]);
+}
+
+#[test]
 fn what_is_no_number_is_missed() {
     let missed = "session at 10000 (current thread): exponent of the time is NaN, at most 1.05 is allowed, and 5 % for the noise";
     check(Line { exponent: Some(f64::NAN), ..line("session", "") }, &[missed]);
