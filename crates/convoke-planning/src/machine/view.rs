@@ -78,6 +78,13 @@ impl Machine {
         self.ledger.starts()
     }
 
+    /// How long the work of the last attempt took, from the record of its start to that of its end, in milliseconds of running
+    /// time. `None` before one has ended, once another has started, and in a fork for what the other plan had done.
+    pub fn took_millis(&self, step: StepIndex) -> Option<u64> {
+        let row = self.ledger.row(step);
+        row.took_millis.filter(|_| row.start > 0)
+    }
+
     /// The error of the last attempt; gone once the step is completed or reset.
     pub fn error(&self, step: StepIndex) -> Option<Arc<StepError>> {
         self.ledger.row(step).error

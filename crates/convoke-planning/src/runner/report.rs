@@ -1,18 +1,19 @@
 //! What a run came to.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+mod causes;
+mod counts;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use convoke_core::{Artifact, Metadata, RunId, StepId, TaskOutput};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Diagram, Plan, StepIndex, StepStatus, Wait,
+    Diagram, Plan, StepIndex, StepStatus,
     machine::{Finding, Machine, PendingKind, StepError, StopReason},
 };
+
+use counts::Counts;
 
 /// Where one step of a plan stands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -44,7 +45,9 @@ pub struct StepReport {
     /// Whether it was interrupted and must not be repeated unasked, since nobody knows whether it took effect.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outcome_unknown: bool,
-    /// How long its last attempt took, in milliseconds of running time; `None` before one has ended.
+    /// How long the work of its last attempt took, in milliseconds of running time: a review after it does not count, and
+    /// what was given up took as long as until then. `None` before one has ended, and in a fork for what the other plan had
+    /// done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_millis: Option<u64>,
 }
@@ -117,13 +120,12 @@ pub struct PlanRun {
 impl PlanRun {
     pub(super) fn of(machine: &Machine, run: RunId) -> Self {
         let plan = machine.plan().clone();
-        let mut causes = causes(machine);
+        let mut causes = causes::of(machine);
         let mut report = |step: StepIndex| {
             let because = causes.remove(&step).unwrap_or_default();
             StepReport::of(machine, step, because)
         };
         let steps: Vec<_> = plan.indices().map(&mut report).collect();
-        let count = |status| machine.count_of(status);
         let of_score = machine
             .score_error()
             .map(|error| RunError { step: Some(error.step().clone()), message: error.to_string() });
@@ -132,20 +134,18 @@ impl PlanRun {
             Some(RunError { step: Some(plan.step(step)?.id.clone()), message: error.message.clone() })
         };
         let error = of_score.or_else(of_step);
-        let timed_out = |step: &&StepReport| {
-            step.error.as_ref().is_some_and(|error| error.code == crate::machine::StepErrorCode::StepTimeout)
-        };
+        let ended = Counts::of(&steps);
         Self {
             run,
             stop: machine.stop().unwrap_or(StopReason::NoReadyStep),
             pending: pending(machine),
             executed: 0,
-            completed: count(StepStatus::Completed),
-            failed: count(StepStatus::Failed),
-            blocked: count(StepStatus::Blocked),
-            skipped: count(StepStatus::Skipped),
-            timed_out: steps.iter().filter(timed_out).count(),
-            detached: steps.iter().filter(|step| step.execution_detached).count(),
+            completed: ended.completed,
+            failed: ended.failed,
+            blocked: ended.blocked,
+            skipped: ended.skipped,
+            timed_out: ended.timed_out,
+            detached: ended.detached,
             elapsed: Duration::ZERO,
             observer_failures: 0,
             error,
@@ -218,68 +218,21 @@ impl StepReport {
             approval: machine.approval(step).cloned().unwrap_or_default(),
             execution_detached: machine.is_detached(step),
             outcome_unknown: machine.is_outcome_unknown(step),
-            took_millis: None,
+            took_millis: machine.took_millis(step),
         }
     }
 
     /// What a picture says of it besides the status: how long it took, and why it came to nothing.
     fn note(&self) -> String {
-        let took = self.took_millis.map(|took| format!("{took} ms"));
-        let code = self.error.as_ref().filter(|_| self.status != StepStatus::Pending);
+        // What is to be tried again has a past, and it is not what the picture is about.
+        let has_ended = self.status != StepStatus::Pending;
+        let took = self.took_millis.filter(|_| has_ended).map(|took| format!("{took} ms"));
+        let code = self.error.as_ref().filter(|_| has_ended);
         let code = code.map(|error| error.code.to_string());
         let causes: Vec<_> = self.skipped_because_of.iter().map(StepId::as_str).collect();
         let causes = (!causes.is_empty()).then(|| format!("because of {}", causes.join(", ")));
         [took, code, causes].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
-}
-
-/// The causes of all skipped steps, each found once: steps with the same ones share them.
-fn causes(machine: &Machine) -> HashMap<StepIndex, Arc<[StepId]>> {
-    let plan = machine.plan();
-    let is_skipped = |step: StepIndex| machine.status(step) == StepStatus::Skipped;
-    let before = |step: StepIndex| plan.dependencies(step).filter(|edge| edge.wait == Wait::Completed);
-    let mut waits: HashMap<StepIndex, usize> = plan
-        .indices()
-        .filter(|step| is_skipped(*step))
-        .map(|step| (step, before(step).filter(|edge| is_skipped(edge.step)).count()))
-        .collect();
-    let mut found: HashMap<StepIndex, Arc<[StepIndex]>> = HashMap::new();
-    let mut next: VecDeque<_> =
-        waits.iter().filter(|(_, waits)| **waits == 0).map(|(step, _)| *step).collect();
-    while let Some(step) = next.pop_front() {
-        let own = before(step).map(|edge| edge.step);
-        let own =
-            own.filter(|step| matches!(machine.status(*step), StepStatus::Failed | StepStatus::Blocked));
-        let mut own: Vec<_> = own.collect();
-        let mut behind = before(step).filter_map(|edge| found.get(&edge.step)).cloned();
-        let first = behind.next();
-        let rest = behind.filter(|other| first.as_ref().is_none_or(|first| !Arc::ptr_eq(first, other)));
-        let rest: Vec<_> = rest.collect();
-        let causes = match first {
-            Some(first) if own.is_empty() && rest.is_empty() => first,
-            first => {
-                own.extend(first.iter().chain(&rest).flat_map(|causes| causes.iter().copied()));
-                own.sort_unstable();
-                own.dedup();
-                own.into()
-            }
-        };
-        found.insert(step, causes);
-        for edge in plan.dependents(step).filter(|edge| edge.wait == Wait::Completed) {
-            if let Some(waits) = waits.get_mut(&edge.step) {
-                *waits = waits.saturating_sub(1);
-                if *waits == 0 {
-                    next.push_back(edge.step);
-                }
-            }
-        }
-    }
-    let mut named: HashMap<*const StepIndex, Arc<[StepId]>> = HashMap::new();
-    let mut name = |causes: &Arc<[StepIndex]>| {
-        let ids = || causes.iter().filter_map(|step| Some(plan.step(*step)?.id.clone())).collect();
-        Arc::clone(named.entry(causes.as_ptr()).or_insert_with(ids))
-    };
-    found.iter().map(|(step, causes)| (*step, name(causes))).collect()
 }
 
 pub(super) fn pending(machine: &Machine) -> Vec<PendingStep> {

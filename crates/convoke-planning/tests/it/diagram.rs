@@ -1,8 +1,18 @@
+use std::time::Duration;
+
 use proptest::prelude::*;
 
-use convoke_planning::{PlanDraft, PlanValidator, StepDraft, StepStatus};
+use convoke_core::{ExecutorError, PlanId};
+use convoke_journal::MemoryJournal;
+use convoke_planning::{
+    Backoff, BoxError, FunctionStepExecutor, PlanDraft, PlanPolicy, PlanPolicyBuilder, PlanRun, PlanRunner,
+    PlanValidator, Review, StepContext, StepDraft, StepOutcome, StepStatus, machine::Finding,
+};
 
-use crate::{fixtures::plan, generated};
+use crate::{
+    fixtures::{plan, step},
+    generated,
+};
 
 fn release() -> convoke_planning::Plan {
     plan([
@@ -110,6 +120,167 @@ fn label(line: &str) -> String {
         rest = behind;
     }
     label + rest
+}
+
+/// What a run of these steps came to; each does as its description says.
+fn ran(policy: PlanPolicy, steps: impl IntoIterator<Item = StepDraft>) -> PlanRun {
+    let executor = FunctionStepExecutor::new(|_, ctx: StepContext| async move {
+        tokio::time::sleep(Duration::from_millis(u64::from(ctx.attempt()) * 5)).await;
+        match ctx.step().description.as_str() {
+            "fails" => Err(ExecutorError::new("it is broken")),
+            "fails once" if ctx.attempt() == 1 => Err(ExecutorError::new("it is broken")),
+            "asks" => Ok(StepOutcome::asked("which one?")),
+            _ => Ok("done".into()),
+        }
+    });
+    // A review takes time that is not the work's.
+    let reflector = |_: Review| async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        Ok::<_, BoxError>(Finding::Pass)
+    };
+    let runner =
+        PlanRunner::builder().executor(executor).reflector(reflector).policy(policy).build().unwrap();
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(runner.run_plan(plan(steps))).unwrap()
+}
+
+fn going_on() -> PlanPolicyBuilder {
+    PlanPolicy::builder().continue_after_failure().backoff(Backoff::none())
+}
+
+#[test]
+fn a_run_is_drawn_with_status_time_and_cause() {
+    let run = ran(
+        going_on().max_attempts(2).build().unwrap(),
+        [
+            step("good"),
+            step("slow").described("fails once").after("good"),
+            step("bad").described("fails"),
+            step("worse").described("fails"),
+            step("sum").after("bad").after("worse"),
+            step("gate").gated(),
+            step("question").described("asks"),
+        ],
+    );
+    assert_eq!(
+        run.to_mermaid(),
+        r#"flowchart TD
+    s0["x (completed), 5 ms"]
+    s1["x (completed), 10 ms"]
+    s2["x (failed), 10 ms, execution_failed"]
+    s3["x (failed), 10 ms, execution_failed"]
+    s4["x (skipped), because of bad, worse"]
+    s5{{"x (pending)"}}
+    s6["x (pending)"]
+    s0 --> s1
+    s2 --> s4
+    s3 --> s4
+    classDef pending fill:#ffffff,stroke:#333333,color:#000000
+    classDef running fill:#cfe2ff,stroke:#333333,color:#000000
+    classDef completed fill:#d1e7dd,stroke:#333333,color:#000000
+    classDef failed fill:#f8d7da,stroke:#333333,color:#000000
+    classDef skipped fill:#e2e3e5,stroke:#333333,color:#000000
+    classDef blocked fill:#fff3cd,stroke:#333333,color:#000000
+    class s0 completed
+    class s1 completed
+    class s2 failed
+    class s3 failed
+    class s4 skipped
+    class s5 pending
+    class s6 pending
+"#
+    );
+    assert_eq!(
+        run.to_dot(),
+        r##"digraph plan {
+    label="goal";
+    node [shape=box, style=filled, fillcolor="#ffffff"];
+    s0 [label="x (completed), 5 ms", fillcolor="#d1e7dd"];
+    s1 [label="x (completed), 10 ms", fillcolor="#d1e7dd"];
+    s2 [label="x (failed), 10 ms, execution_failed", fillcolor="#f8d7da"];
+    s3 [label="x (failed), 10 ms, execution_failed", fillcolor="#f8d7da"];
+    s4 [label="x (skipped), because of bad, worse", fillcolor="#e2e3e5"];
+    s5 [label="x (pending)", shape=hexagon, fillcolor="#ffffff"];
+    s6 [label="x (pending)", fillcolor="#ffffff"];
+    s0 -> s1;
+    s2 -> s4;
+    s3 -> s4;
+}
+"##
+    );
+}
+
+#[test]
+fn a_step_that_is_to_be_tried_again_has_no_time_in_a_picture() {
+    let run =
+        ran(going_on().max_attempts(2).steps_per_run(1).build().unwrap(), [step("a").described("fails")]);
+    assert_eq!(run.step("a").unwrap().took_millis, Some(5));
+    assert!(run.to_mermaid().contains("s0[\"x (pending)\"]\n"), "{}", run.to_mermaid());
+}
+
+#[test]
+fn no_id_and_no_title_breaks_the_picture_of_a_run() {
+    let hostile = ["\"]; end %% x", "a\"--> b{{", "#quot;</b>\\", "subgraph |;"];
+    let [first, second, third, last] = hostile;
+    let run = ran(
+        going_on().build().unwrap(),
+        [
+            StepDraft::new(first).described("fails"),
+            StepDraft::new(second).titled("\"] --> \n x\\").after(first),
+            StepDraft::new(third).described("fails"),
+            StepDraft::new(last).titled("&quot;;").after(second).after(third),
+        ],
+    );
+    let mermaid = run.to_mermaid();
+    let labels: Vec<_> = mermaid.lines().skip(1).take(4).map(label).collect();
+    let expected = [
+        format!("{first} (failed), 5 ms, execution_failed"),
+        format!("\"] -->   x\\ (skipped), because of {first}"),
+        format!("{third} (failed), 5 ms, execution_failed"),
+        format!("&quot;; (skipped), because of {first}, {third}"),
+    ];
+    assert_eq!(labels, expected);
+    for line in mermaid.lines().skip(1).take(4) {
+        let inner = line.split_once("[\"").and_then(|(_, rest)| rest.strip_suffix("\"]")).unwrap();
+        assert!(inner.chars().all(|c| c.is_alphanumeric() || " ,._#;()".contains(c)), "{line}");
+    }
+    let tokens = tokens(&run.to_dot());
+    let quoted: Vec<_> = tokens
+        .iter()
+        .filter_map(|token| match token {
+            Token::Quoted(text) => Some(text.clone()),
+            _ => None,
+        })
+        .collect();
+    for label in expected {
+        assert!(quoted.contains(&label), "{label}: {quoted:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_step_is_on_record() {
+    let (journal, id) = (MemoryJournal::new(), PlanId::new("plan").unwrap());
+    let runner = |limit: u64| {
+        let executor = FunctionStepExecutor::new(|_, _| async {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            Ok("done")
+        });
+        let policy = PlanPolicy::builder().steps_per_run(limit).build().unwrap();
+        PlanRunner::builder().executor(executor).policy(policy).journal(journal.clone()).build().unwrap()
+    };
+    runner(1).run_plan(plan([step("a"), step("b").after("a")])).await.unwrap();
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    let run = runner(9).resume(&id).await.unwrap();
+    let times: Vec<_> = run.steps.iter().map(|step| step.took_millis).collect();
+    assert_eq!(times, [Some(5), Some(5)]);
+
+    // What a fork begins with is work of another plan. Begun, `a` started, `a` completed.
+    let fork = PlanId::new("fork").unwrap();
+    runner(9).fork(&id, 3, fork.clone()).await.unwrap();
+    let run = runner(9).resume(&fork).await.unwrap();
+    let times: Vec<_> = run.steps.iter().map(|step| step.took_millis).collect();
+    assert_eq!(times, [None, Some(5)]);
 }
 
 proptest! {

@@ -47,6 +47,9 @@ impl Ledger {
     }
 
     fn apply_to_step(&mut self, entry: &Entry, step: StepIndex) -> Result<(), String> {
+        if self.status(step) == Running && ends_work(&entry.record) {
+            self.change(step, |row| row.end(entry.elapsed_millis));
+        }
         match &entry.record {
             Record::Begun | Record::Resumed | Record::Revised { .. } | Record::Stopped { .. } => {}
             Record::Started { attempt, side_effect, .. } => {
@@ -61,6 +64,8 @@ impl Ledger {
                     row.start = starts;
                     row.attempts = *attempt;
                     row.side_effect = *side_effect;
+                    row.started_millis = entry.elapsed_millis;
+                    row.took_millis = None;
                 });
             }
             Record::Worked { output, .. } => {
@@ -200,6 +205,8 @@ impl Ledger {
         self.change(step, |row| {
             row.attempts = row.attempts.saturating_sub(1);
             row.mark = Mark::None;
+            row.started_millis = 0;
+            row.took_millis = None;
         });
         Ok(())
     }
@@ -229,4 +236,17 @@ impl Ledger {
         }
         Ok(())
     }
+}
+
+/// Whether a record about a running step says that its work has ended, or was given up.
+fn ends_work(record: &Record) -> bool {
+    matches!(
+        record,
+        Record::Worked { .. }
+            | Record::Completed { .. }
+            | Record::AttemptFailed { .. }
+            | Record::Failed { .. }
+            | Record::Blocked { .. }
+            | Record::Rejected { .. }
+    )
 }

@@ -50,6 +50,20 @@ pub(in crate::machine) struct Row {
     /// Whether the last start must not be repeated unasked.
     #[serde(skip_serializing_if = "is_unset")]
     pub(in crate::machine) side_effect: bool,
+    /// How long the plan had run when the attempt started that has not ended yet, in milliseconds.
+    #[serde(skip_serializing_if = "is_unset")]
+    pub(in crate::machine) started_millis: u64,
+    /// How long the work of the last attempt took that has ended, if none has started since.
+    #[serde(skip_serializing_if = "is_unset")]
+    pub(in crate::machine) took_millis: Option<u64>,
+}
+
+impl Row {
+    /// The work of the attempt ended after so many milliseconds of the plan, unless it had ended before.
+    pub(in crate::machine) fn end(&mut self, elapsed_millis: u64) {
+        let started = std::mem::take(&mut self.started_millis);
+        self.took_millis.get_or_insert(elapsed_millis.saturating_sub(started));
+    }
 }
 
 /// Whether a value is what it was in the beginning, which is not worth a word.
