@@ -1,16 +1,17 @@
-//! Plans and drafts as JSON.
+//! Plans, drafts and what runs came to, as JSON.
 
 mod document;
 mod error;
 mod extract;
 mod probe;
+mod run;
 
 pub use error::CodecError;
 
-use crate::{Plan, PlanDraft, PlanPolicy, PlanValidator};
+use crate::{Plan, PlanDraft, PlanPolicy, PlanRun, PlanValidator};
 
 use document::{Read, Written};
-use probe::Probe;
+use probe::{Probe, RunProbe};
 
 /// The version of the format that this crate writes, and the newest that it reads.
 pub const FORMAT_VERSION: u64 = 1;
@@ -18,7 +19,7 @@ pub const FORMAT_VERSION: u64 = 1;
 /// The longest text that is read unless said otherwise: 64 MiB.
 pub const DEFAULT_MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// Plans and drafts as JSON, with a format version.
+/// Plans, drafts and what runs came to, as JSON with a format version.
 ///
 /// What is written is read as the same value, every number included. What cannot be read is an error and never a guess:
 /// an unknown field or status, a newer version, more bytes or steps than allowed. Reading stops before it takes memory for
@@ -74,7 +75,7 @@ impl PlanCodec {
     ///
     /// [`CodecError::TooDeep`] where what somebody attached nests so deep that it could not be read.
     pub fn encode(&self, plan: &Plan) -> Result<String, CodecError> {
-        Written::plan(plan).to_json()
+        document::to_json(&Written::plan(plan))
     }
 
     /// Writes a draft, whatever is wrong with it.
@@ -83,7 +84,7 @@ impl PlanCodec {
     ///
     /// [`CodecError::Unwritable`] where a priority signal is not finite; else as [`encode`](Self::encode).
     pub fn encode_draft(&self, draft: &PlanDraft) -> Result<String, CodecError> {
-        Written::draft(draft).to_json()
+        document::to_json(&Written::draft(draft))
     }
 
     /// Reads a plan, and checks it as a draft is checked; tools and agents are not looked up.
@@ -96,12 +97,12 @@ impl PlanCodec {
         if probe.format_version.is_none() {
             return Err(CodecError::NoVersion);
         }
-        let read = Read::of(json)?;
-        let revision = read.revision.ok_or(CodecError::NoRevision)?;
-        if read.id.is_none() {
-            return Err(CodecError::NoId);
-        }
-        Ok(self.validator.check(read.into_draft(), None, revision)?)
+        self.plan(Read::of(json)?)
+    }
+
+    fn plan(&self, read: Read) -> Result<Plan, CodecError> {
+        let (draft, revision) = read.into_revision()?;
+        Ok(self.validator.check(draft, None, revision)?)
     }
 
     /// Reads a draft. A person or a model may leave the version out.
@@ -116,6 +117,48 @@ impl PlanCodec {
             return Err(CodecError::DraftWithRevision);
         }
         Ok(read.into_draft())
+    }
+
+    /// Writes what a run came to, with its plan, its outputs and its errors. An output whose data is `null` is read as one
+    /// that has none.
+    ///
+    /// ```
+    /// # use convoke_planning::{FunctionStepExecutor, PlanCodec, PlanDraft, PlanRunner, PlanValidator, StepDraft};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let draft = PlanDraft::new("publish").with_step(StepDraft::new("write").titled("Write it"));
+    /// let runner = PlanRunner::builder()
+    ///     .executor(FunctionStepExecutor::new(|_, _| async { Ok("a page") }))
+    ///     .build()?;
+    /// let run = runner.run_plan(PlanValidator::default().validate(draft)?).await?;
+    ///
+    /// let codec = PlanCodec::default();
+    /// assert_eq!(codec.decode_run(&codec.encode_run(&run)?)?, run);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CodecError::InconsistentRun`] where somebody changed the run, so that its counts are not those of its steps; else
+    /// as [`encode`](Self::encode).
+    pub fn encode_run(&self, run: &PlanRun) -> Result<String, CodecError> {
+        run::write(run)
+    }
+
+    /// Reads what a run came to. Its plan is checked as [`decode`](Self::decode) checks it, and its counts are held against
+    /// its steps.
+    ///
+    /// # Errors
+    ///
+    /// [`CodecError`] says what cannot be read.
+    pub fn decode_run(&self, json: &str) -> Result<PlanRun, CodecError> {
+        self.bytes(json)?;
+        let RunProbe { format_version, steps, plan } = RunProbe::of(json)?;
+        Self::check_version(Some(format_version))?;
+        Self::check_version(Some(plan.format_version.ok_or(CodecError::NoVersion)?))?;
+        self.check_steps(steps.max(plan.steps))?;
+        run::read(json, |plan| self.plan(plan))
     }
 
     /// Finds the draft in the answer of a model, and reads it: the JSON object among prose and code fences; of several, the
@@ -140,14 +183,24 @@ impl PlanCodec {
     fn probe(&self, json: &str) -> Result<Probe, CodecError> {
         self.bytes(json)?;
         let probe = Probe::of(json)?;
-        match probe.format_version {
+        Self::check_version(probe.format_version)?;
+        self.check_steps(probe.steps)?;
+        Ok(probe)
+    }
+
+    fn check_version(version: Option<u64>) -> Result<(), CodecError> {
+        match version {
             Some(version) if version > FORMAT_VERSION => Err(CodecError::NewerVersion { version }),
             Some(0) => Err(CodecError::NoSuchVersion),
-            _ if probe.steps > u64::from(self.max_steps) => {
-                Err(CodecError::TooManySteps { steps: probe.steps, allowed: self.max_steps })
-            }
-            _ => Ok(probe),
+            _ => Ok(()),
         }
+    }
+
+    fn check_steps(&self, steps: u64) -> Result<(), CodecError> {
+        if steps > u64::from(self.max_steps) {
+            return Err(CodecError::TooManySteps { steps, allowed: self.max_steps });
+        }
+        Ok(())
     }
 }
 

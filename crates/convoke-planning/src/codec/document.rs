@@ -55,11 +55,10 @@ impl<'a> Written<'a> {
     }
 }
 
-impl Written<'_> {
-    pub(super) fn to_json(&self) -> Result<String, CodecError> {
-        let json = serde_json::to_string(self).map_err(CodecError::Unwritable)?;
-        if extract::is_object(&json) { Ok(json) } else { Err(CodecError::TooDeep) }
-    }
+/// Writes what can be read again.
+pub(super) fn to_json(document: &impl Serialize) -> Result<String, CodecError> {
+    let json = serde_json::to_string(document).map_err(CodecError::Unwritable)?;
+    if extract::is_object(&json) { Ok(json) } else { Err(CodecError::TooDeep) }
 }
 
 impl Serialize for Steps<'_> {
@@ -78,7 +77,7 @@ pub(super) struct Read {
     /// The first look has read it; here it is a known field.
     #[serde(rename = "format_version")]
     _format_version: Option<u64>,
-    pub(super) id: Option<String>,
+    id: Option<String>,
     goal: String,
     pub(super) revision: Option<u64>,
     steps: Vec<StepDraft>,
@@ -89,6 +88,15 @@ pub(super) struct Read {
 impl Read {
     pub(super) fn of(json: &str) -> Result<Self, CodecError> {
         serde_json::from_str(json).map_err(CodecError::Malformed)
+    }
+
+    /// What a plan says beyond a draft: that it has a name, and its revision.
+    pub(super) fn into_revision(self) -> Result<(PlanDraft, u64), CodecError> {
+        let revision = self.revision.ok_or(CodecError::NoRevision)?;
+        match self.id {
+            Some(_) => Ok((self.into_draft(), revision)),
+            None => Err(CodecError::NoId),
+        }
     }
 
     pub(super) fn into_draft(self) -> PlanDraft {

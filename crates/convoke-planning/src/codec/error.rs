@@ -2,7 +2,7 @@
 
 use crate::{InvalidPlan, codec::FORMAT_VERSION};
 
-/// Why a plan or draft cannot be read or written.
+/// Why a plan, a draft or a run cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecError {
@@ -48,6 +48,15 @@ pub enum CodecError {
     /// It is no JSON, or not that of a plan. The source says where and why.
     #[error("plan text cannot be read as a plan; mend it")]
     Malformed(#[source] serde_json::Error),
+    /// It is no JSON, or not that of a run. The source says where and why.
+    #[error("run text cannot be read as a run; mend it")]
+    MalformedRun(#[source] serde_json::Error),
+    /// A run says one thing of its steps and counts another.
+    #[error(
+        "run does not agree with itself: its steps are not those of its plan, or its counts not those of its steps; take it \
+         as the runner gave it"
+    )]
+    InconsistentRun,
     /// It cannot be written as JSON. The source says why.
     #[error("plan cannot be written as JSON; mend what the source names")]
     Unwritable(#[source] serde_json::Error),

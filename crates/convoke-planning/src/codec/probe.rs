@@ -23,6 +23,21 @@ impl Probe {
     }
 }
 
+/// The same of a run, which has a version and a plan.
+#[derive(Deserialize)]
+pub(super) struct RunProbe {
+    pub(super) format_version: u64,
+    #[serde(default, deserialize_with = "count")]
+    pub(super) steps: u64,
+    pub(super) plan: Probe,
+}
+
+impl RunProbe {
+    pub(super) fn of(json: &str) -> Result<Self, CodecError> {
+        serde_json::from_str(json).map_err(CodecError::MalformedRun)
+    }
+}
+
 fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     struct Visitor;
 

@@ -154,6 +154,11 @@ impl PlanRun {
         }
     }
 
+    /// Whether there is a report for each step, and what is counted is what the reports say.
+    pub(crate) fn is_consistent(&self) -> bool {
+        self.steps.len() == self.plan.steps().len() && Counts::told_by(self) == Counts::of(&self.steps)
+    }
+
     /// Where a step stands; `None` where the plan has no such step.
     pub fn step(&self, step: impl AsRef<str>) -> Option<&StepReport> {
         self.steps.get(self.plan.index_of(step)?.row())

@@ -1,8 +1,13 @@
-use std::error::Error;
+use std::{error::Error, time::Duration};
 
 use proptest::prelude::*;
 
-use convoke_planning::{CodecError, PlanCodec, PlanPolicy, PlanValidator, PrioritySignals, StepDraft};
+use convoke_core::{Artifact, ExecutorError, TaskOutput};
+use convoke_planning::{
+    ApprovalDecision, BoxError, CodecError, FunctionStepExecutor, PlanCodec, PlanPolicy, PlanPolicyBuilder,
+    PlanRun, PlanRunner, PlanValidator, PrioritySignals, Review, StepContext, StepDraft, StepOutcome,
+    StepRequest, StepStatus, machine::Finding,
+};
 
 use crate::{
     fixtures::{draft, plan, step},
@@ -161,5 +166,191 @@ proptest! {
         let _ = codec.from_text(&instead);
         let cut: String = json.chars().take(json.chars().count() - 1).collect();
         prop_assert!(codec.from_text(&cut).is_err());
+    }
+}
+
+/// What a run of these steps came to, each of which does as its description says.
+fn ran(policy: PlanPolicy, steps: impl IntoIterator<Item = StepDraft>) -> PlanRun {
+    let executor = FunctionStepExecutor::new(|_, ctx: StepContext| async move {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        let step = ctx.step();
+        match step.description.as_str() {
+            "fails" => Err(ExecutorError::new("it is broken")),
+            "asks" => Ok(StepOutcome::asked("which one?")),
+            "hangs" => std::future::pending().await,
+            _ => {
+                let mut output = TaskOutput::text(step.title.clone());
+                output.data.clone_from(&step.data);
+                output.metadata.clone_from(&step.metadata);
+                output = output.with_artifact(Artifact::text("notes", step.input.clone()).unwrap());
+                Ok(output.into())
+            }
+        }
+    });
+    let reflector = |review: Review| async move {
+        let step = review.step().unwrap();
+        Ok::<_, BoxError>(if step.title.len().is_multiple_of(2) {
+            Finding::Pass
+        } else {
+            Finding::Revise(step.title.clone())
+        })
+    };
+    let grant = |_: StepRequest| async {
+        let by = [("by".to_owned(), serde_json::json!("Ann"))].into_iter().collect();
+        Ok::<_, BoxError>(ApprovalDecision::Approve(by))
+    };
+    let runner = PlanRunner::builder().executor(executor).reflector(reflector).approvals(grant);
+    let runner = runner.policy(policy).wall_clock(|| 1_000).seed(1).build().unwrap();
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+    let mut run = runtime.block_on(runner.run_plan(plan(steps))).unwrap();
+    run.run = "run".try_into().unwrap();
+    run
+}
+
+fn going_on() -> PlanPolicyBuilder {
+    PlanPolicy::builder().continue_after_failure().step_timeout(Duration::from_millis(20))
+}
+
+#[test]
+fn a_run_is_written_so() {
+    let steps = [
+        StepDraft::new("a").titled("even"),
+        step("b").described("fails").after("a"),
+        step("c").after("b"),
+        step("d").described("asks"),
+        StepDraft::new("e").titled("odd").gated(),
+        step("f").described("hangs"),
+    ];
+    let run = ran(going_on().build().unwrap(), steps);
+    let json = PlanCodec::default().encode_run(&run).unwrap();
+    let expected = concat!(
+        r#"{"format_version":1,"run":"run","stop":"failed","completed":2,"failed":2,"blocked":0,"skipped":1,"timed_out":1,"#,
+        r#""detached":1,"executed":5,"elapsed":{"secs":0,"nanos":90000000},"observer_failures":0,"#,
+        r#""error":{"step":"b","message":"executor returned an error: it is broken"},"#,
+        r#""pending":[{"step":"d","kind":{"question":{"start":2,"question":{"prompt":"which one?"}}}}],"steps":["#,
+        r#"{"step":"a","report":{"status":"completed","attempts":1,"output":"#,
+        r#"{"text":"even","data":null,"artifacts":[{"id":"notes","text":""}],"messages":[],"metadata":{}},"took_millis":5}},"#,
+        r#"{"step":"b","report":{"status":"failed","attempts":1,"error":{"code":"execution_failed","#,
+        r#""message":"executor returned an error: it is broken"},"took_millis":5}},"#,
+        r#"{"step":"c","report":{"status":"skipped","attempts":0,"skipped_because_of":["b"]}},"#,
+        r#"{"step":"d","report":{"status":"pending","attempts":0}},"#,
+        r#"{"step":"e","report":{"status":"completed","attempts":1,"output":"#,
+        r#"{"text":"odd","data":null,"artifacts":[{"id":"notes","text":""}],"messages":[],"metadata":{}},"#,
+        r#""finding":{"revise":"odd"},"approval":{"by":"Ann"},"took_millis":5}},"#,
+        r#"{"step":"f","report":{"status":"failed","attempts":1,"error":{"code":"step_timeout","#,
+        r#""message":"step `f` did not end before its deadline; allow it more time, or split it"},"execution_detached":true,"took_millis":70}}],"#,
+        r#""plan":{"format_version":1,"id":"plan","goal":"goal","revision":0,"steps":["#,
+        r#"{"id":"a","title":"even"},{"id":"b","title":"x","description":"fails","depends_on":["a"]},"#,
+        r#"{"id":"c","title":"x","depends_on":["b"]},{"id":"d","title":"x","description":"asks"},"#,
+        r#"{"id":"e","title":"odd","requires_approval":true},{"id":"f","title":"x","description":"hangs"}]}}"#,
+    );
+    assert_eq!(json, expected);
+    assert_eq!(PlanCodec::default().decode_run(&json).unwrap(), run);
+}
+
+#[test]
+fn a_run_that_cannot_be_read_is_an_error_that_says_why() {
+    let run = ran(going_on().build().unwrap(), [step("a"), step("b").described("fails")]);
+    let json = PlanCodec::default().encode_run(&run).unwrap();
+    let two = PlanCodec::new(&PlanPolicy::builder().max_steps(2).build().unwrap());
+    assert_eq!(two.decode_run(&json).unwrap(), run);
+    let changed = |from: &str, to: &str, expected: &str| {
+        assert!(json.contains(from), "{from}: {json}");
+        let error = two.decode_run(&json.replacen(from, to, 1)).unwrap_err();
+        assert!(told(&error).starts_with(expected), "{from}: {}", told(&error));
+    };
+    let itself = "run does not agree with itself: its steps are not those of its plan, or its counts not those of its \
+                  steps; take it as the runner gave it";
+
+    changed(
+        r#"{"format_version":1,"run""#,
+        r#"{"format_version":2,"run""#,
+        "plan text has format version 2 and this version reads 1; use a later version of the SDK",
+    );
+    changed(
+        r#""plan":{"format_version":1"#,
+        r#""plan":{"format_version":2"#,
+        "plan text has format version 2 and this version reads 1; use a later version of the SDK",
+    );
+    changed(
+        r#"{"format_version":1,"run""#,
+        r#"{"run""#,
+        "run text cannot be read as a run; mend it: missing field `format_version`",
+    );
+    changed(
+        r#""plan":{"format_version":1,"#,
+        r#""plan":{"#,
+        "plan text has no `format_version`; read it as a draft if a person or a model wrote it",
+    );
+    changed(
+        r#""status":"completed""#,
+        r#""status":"done""#,
+        "run text cannot be read as a run; mend it: unknown variant `done`, expected one of `pending`",
+    );
+    changed(
+        r#""stop":"failed""#,
+        r#""stop":"tired""#,
+        "run text cannot be read as a run; mend it: unknown variant `tired`, expected one of `claim_lost`",
+    );
+    changed(
+        r#""code":"execution_failed""#,
+        r#""code":"bad_luck""#,
+        "run text cannot be read as a run; mend it: unknown variant `bad_luck`",
+    );
+    changed(
+        r#""executed":2"#,
+        r#""executed":2,"mood":"good""#,
+        "run text cannot be read as a run; mend it: unknown field `mood`",
+    );
+    changed(r#""steps":[{"step":"a""#, r#""steps":[{"step":"b""#, itself);
+    changed(r#""completed":1"#, r#""completed":2"#, itself);
+    changed(r#""steps":["#, r#""steps":[{},{},"#, "plan text has 4 steps and `max_steps` is 2; raise it");
+    changed(
+        r#","steps":[{"id":"a""#,
+        r#","steps":[{},{"id":"a""#,
+        "plan text has 3 steps and `max_steps` is 2; raise it",
+    );
+    changed(
+        r#"{"id":"b","title":"x""#,
+        r#"{"id":"b","title":"x","depends_on":["b"]"#,
+        "plan is not valid: self_dependency",
+    );
+    assert!(matches!(two.with_max_bytes(10).decode_run(&json), Err(CodecError::TooLong { allowed: 10, .. })));
+}
+
+#[test]
+fn a_run_that_somebody_changed_is_not_written() {
+    let mut run = ran(PlanPolicy::default(), [step("a")]);
+    run.steps[0].status = StepStatus::Failed;
+    assert!(matches!(PlanCodec::default().encode_run(&run), Err(CodecError::InconsistentRun)));
+    run.steps.clear();
+    run.completed = 0;
+    assert!(matches!(PlanCodec::default().encode_run(&run), Err(CodecError::InconsistentRun)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    /// Whatever the steps came to, and whatever came out of them.
+    #[test]
+    fn a_run_is_read_as_it_was_written(
+        draft in generated::valid_draft(),
+        acts in prop::collection::vec(prop::sample::select(vec!["fails", "asks", "hangs", "", "", ""]), 8),
+        parallel in 1_u32..4, attempts in 1_u32..3, nanos in any::<u64>(), failures in any::<u64>(),
+    ) {
+        let steps = draft.steps.into_iter().zip(acts).map(|(mut step, act)| {
+            step.description = act.to_owned();
+            step.data = step.data.filter(|data| !data.is_null());
+            step
+        });
+        let policy = going_on().max_parallel_steps(parallel).max_attempts(attempts).build().unwrap();
+        let mut run = ran(policy, steps);
+        (run.elapsed, run.observer_failures) = (Duration::from_nanos(nanos), failures);
+        let codec = PlanCodec::default();
+        let json = codec.encode_run(&run).unwrap();
+        let read = codec.decode_run(&json).unwrap();
+        prop_assert_eq!(&read, &run);
+        prop_assert_eq!(codec.encode_run(&read).unwrap(), json);
     }
 }

@@ -1,9 +1,9 @@
 //! How many steps came to what.
 
-use crate::{StepReport, StepStatus, machine::StepErrorCode};
+use crate::{PlanRun, StepReport, StepStatus, machine::StepErrorCode};
 
 /// How many steps ended in which way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) completed: usize,
     pub(super) failed: usize,
@@ -28,5 +28,10 @@ impl Counts {
             timed_out: count(&timed_out),
             detached: count(&|step| step.execution_detached),
         }
+    }
+
+    pub(super) fn told_by(run: &PlanRun) -> Self {
+        let PlanRun { completed, failed, blocked, skipped, timed_out, detached, .. } = *run;
+        Self { completed, failed, blocked, skipped, timed_out, detached }
     }
 }
