@@ -86,7 +86,7 @@ pub struct PlanEvent {
     pub run: RunId,
     /// The step, where it is about one.
     pub step: Option<StepId>,
-    /// Its attempt, from 1; `None` where none has begun.
+    /// The attempt of it that this is about, from 1; `None` where none is under way.
     pub attempt: Option<u32>,
     /// Why a step failed or is blocked.
     pub code: Option<StepErrorCode>,

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use convoke_core::{JournalErrorKind, PlanId, Record, Scope, SignalId};
+use convoke_core::{JournalErrorKind, PlanId, Record, Scope, SignalId, StepId};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::{
     sync::{Semaphore, mpsc, oneshot},
@@ -23,7 +23,7 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::{
-    PlanDraft,
+    PlanDraft, StepStatus,
     machine::{Command, Event, Machine, Refusal, StopReason, WorkOutcome},
     runner::{
         PlanError, PlanProgress, PlanRun, RunShared, Settings,
@@ -88,6 +88,8 @@ pub(super) struct Driver {
     working: HashMap<u64, CancellationToken>,
     /// What of it goes on though the run is over.
     left_behind: Vec<Live>,
+    /// The attempts that are under way, by what was told of them.
+    attempts: HashMap<StepId, u32>,
     asks: JoinSet<()>,
     may_ask: Arc<Semaphore>,
     /// How often the planner was asked about the present failure.
@@ -132,6 +134,7 @@ impl Driver {
             inline: FuturesUnordered::new(),
             working: HashMap::new(),
             left_behind: Vec::new(),
+            attempts: HashMap::new(),
             asks: JoinSet::new(),
             may_ask: Arc::new(Semaphore::new(MAX_ASKS)),
             revisions_asked: 0,
@@ -145,6 +148,11 @@ impl Driver {
             since: 0,
             finished: false,
         };
+        // An earlier run may have left some under way.
+        let machine = &driver.machine;
+        let steps = machine.plan().steps().iter().zip(machine.plan().indices());
+        let running = steps.filter(|(_, index)| machine.status(*index) == StepStatus::Running);
+        driver.attempts = running.map(|(step, index)| (step.id.clone(), machine.attempts(index))).collect();
         // What people have said meanwhile comes first, so that a run does not end for want of it.
         driver.hear(opened.signals);
         driver.came.push(Told::Event(opened.begin));

@@ -16,8 +16,8 @@ impl Driver {
     }
 
     fn event(&self, kind: Kind, step: Option<&StepId>) -> PlanEvent {
-        let index = step.and_then(|step| self.machine.plan().index_of(step));
-        let attempt = index.map(|step| self.machine.attempts(step)).filter(|attempt| *attempt > 0);
+        // The machine is ahead of what is told: it may have decided the next attempt already.
+        let attempt = step.and_then(|step| self.attempts.get(step)).copied();
         PlanEvent {
             kind,
             plan: self.plan.clone(),
@@ -78,8 +78,31 @@ impl Driver {
     }
 
     pub(super) fn observe_record(&mut self, record: &Record) {
-        if !self.is_observed() {
-            return;
+        if let Record::Started { step, attempt, .. } = record {
+            self.attempts.insert(step.clone(), *attempt);
+        }
+        if self.is_observed() {
+            self.tell_record(record);
+        }
+        if let Record::Completed { step, .. }
+        | Record::AttemptFailed { step, .. }
+        | Record::Failed { step, .. }
+        | Record::Blocked { step, .. }
+        | Record::Rejected { step, .. }
+        | Record::Released { step }
+        | Record::Interrupted { step }
+        | Record::Asked { step, .. }
+        | Record::Reset { step } = record
+        {
+            self.attempts.remove(step);
+        }
+    }
+
+    fn tell_record(&mut self, record: &Record) {
+        if let Record::Failed { step, error, .. } | Record::Blocked { step, error } = record
+            && error.code == StepErrorCode::Rejected
+        {
+            self.tell(self.event(Kind::StepReflected, Some(step)));
         }
         let mut code = None;
         let kind = match record {
