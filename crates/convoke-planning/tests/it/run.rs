@@ -9,6 +9,7 @@ mod hooked;
 mod kills;
 mod nesting;
 mod order;
+mod properties;
 mod reflection;
 mod revision;
 mod support;
