@@ -8,8 +8,8 @@ use std::{
 
 use convoke_core::{ExecutorError, TaskOutput};
 use convoke_planning::{
-    PlanPolicy, PlanPolicyBuilder, PlanRunner, PlanRunnerBuilder, PlanStep, StepContext, StepExecutor,
-    StepOutcome,
+    PlanPolicy, PlanPolicyBuilder, PlanRun, PlanRunner, PlanRunnerBuilder, PlanStep, StepContext,
+    StepExecutor, StepOutcome, StepReport,
     machine::{Capabilities, StepInput},
 };
 
@@ -141,6 +141,16 @@ impl StepExecutor for Script {
         self.enter(ctx.step(), -1);
         outcome
     }
+}
+
+/// Where the steps stand, but for the time that they took.
+pub(crate) fn standing(run: &PlanRun) -> Vec<StepReport> {
+    let untimed = |step: &StepReport| {
+        let mut step = step.clone();
+        step.took_millis = None;
+        step
+    };
+    run.steps.iter().map(untimed).collect()
 }
 
 pub(crate) fn ms(millis: u64) -> Duration {
