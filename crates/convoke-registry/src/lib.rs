@@ -37,7 +37,7 @@
 //! | `executor`, `context`, `progress` | the contract of an executor, and what it is given |
 //! | `function`, `blocking` | executors made of a function |
 //! | `process` | an executor that runs a program |
-//! | `team_handle` | the door to a runtime, for nested work and for all that stands above |
+//! | `team_handle`, `team_sessions` | the door to a runtime, for nested work and for all that stands above, and its sessions for the latter |
 //! | `run_options`, `task_handle`, `answers` | what a caller says about a run, the handle of a task that runs on its own, and the answers of many as they come |
 //! | `coordination` | tasks that nobody in particular does |
 //!
@@ -63,6 +63,7 @@ mod running;
 mod slots;
 mod task_handle;
 mod team_handle;
+mod team_sessions;
 
 pub use answers::Answers;
 pub use awaiting::Awaitable;
@@ -85,5 +86,6 @@ pub use running::{RunningTask, TaskClaim, Wait, WaitId};
 pub use slots::{LeaseBatch, SlotRequest, SlotUsage, Slots};
 pub use task_handle::{TaskDriver, TaskHandle};
 pub use team_handle::{TeamAnswer, TeamBackend, TeamHandle};
+pub use team_sessions::TeamSessions;
 /// The token that stops a run, as `tokio-util` defines it.
 pub use tokio_util::sync::CancellationToken;

@@ -7,9 +7,16 @@ use std::{
 
 use futures_util::{future::BoxFuture, stream};
 
-use convoke_core::{AgentId, ErrorCode, IdGenerator, Scope, SkillId, TaskError, TaskReport, TaskRequest};
+use tokio_util::sync::CancellationToken;
 
-use crate::{AgentRegistry, AgentSnapshot, Answers, Coordination, RunOptions, TaskHandle, TeamError};
+use convoke_core::{
+    AgentId, ErrorCode, IdGenerator, Scope, SessionId, SkillId, TaskError, TaskId, TaskReport, TaskRequest,
+};
+use convoke_session::{Session, SessionLimits};
+
+use crate::{
+    AgentRegistry, AgentSnapshot, Answers, Coordination, RunOptions, TaskHandle, TeamError, TeamSessions,
+};
 
 /// What a run answers.
 pub type TeamAnswer = Result<TaskReport, TeamError>;
@@ -65,6 +72,22 @@ pub trait TeamBackend: Send + Sync + 'static {
         caller: Option<Scope>,
         coordination: Coordination,
     ) -> BoxFuture<'static, TeamAnswer>;
+
+    /// Signalled once no work of exactly this attempt is detached any more; `None` where none is.
+    fn detached(&self, session: &SessionId, task: &TaskId, attempt: u32) -> Option<CancellationToken>;
+
+    /// A session that is there.
+    fn session(&self, id: &SessionId) -> Option<Session>;
+
+    /// A session that is there, or in the journal, or a new one; the last two with these limits.
+    fn open_session(
+        self: Arc<Self>,
+        id: SessionId,
+        limits: SessionLimits,
+    ) -> BoxFuture<'static, Result<Session, TaskError>>;
+
+    /// Forgets a session for good, and says whether the runtime had it.
+    fn remove_session(self: Arc<Self>, id: SessionId) -> BoxFuture<'static, Result<bool, TaskError>>;
 }
 
 /// Asks a team for work, from inside its tasks or from a host. It keeps no runtime alive; cloning it is cheap.
@@ -312,6 +335,34 @@ impl TeamHandle {
     /// One agent, whatever its availability; `None` where it is not registered, or the runtime is gone.
     pub fn agent(&self, id: impl AsRef<str>) -> Option<AgentSnapshot> {
         self.runtime()?.registry().get(id.as_ref())
+    }
+
+    /// Waits until the work that this report says is [detached](TaskReport::detached) has ended, or a host has given it up
+    /// for good; resolves at once where none of it is, or where the runtime is gone and with it all that knew of the work.
+    /// After that the task may have another attempt.
+    ///
+    /// ```
+    /// # use convoke_core::TaskRequest;
+    /// # use convoke_registry::{TeamError, TeamHandle};
+    /// # async fn really_over(team: TeamHandle, request: TaskRequest) -> Result<(), TeamError> {
+    /// let report = team.run(request).await?;
+    /// team.detached_ended(&report).await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn detached_ended(&self, report: &TaskReport) -> impl Future<Output = ()> + Send + use<> {
+        let runtime = self.runtime();
+        let ended = runtime.and_then(|it| it.detached(&report.session, &report.task, report.attempt));
+        async move {
+            if let Some(ended) = ended {
+                ended.cancelled().await;
+            }
+        }
+    }
+
+    /// The sessions of the runtime.
+    pub fn sessions(&self) -> TeamSessions {
+        TeamSessions::new(self.runtime.clone())
     }
 
     fn runtime(&self) -> Option<Arc<dyn TeamBackend>> {

@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use tokio::{runtime::Handle, sync::oneshot};
+use tokio_util::sync::CancellationToken;
 
-use convoke_core::{Scope, TaskId, TaskRequest};
+use convoke_core::{Scope, SessionId, TaskError, TaskId, TaskRequest};
 use convoke_registry::{
     AgentRegistry, Answers, Awaitable, Coordination, RunOptions, TaskHandle, TeamAnswer, TeamBackend,
     TeamError, Wait,
 };
+use convoke_session::{Session, SessionLimits};
 
 use crate::{
+    SessionAdminError,
     answer::{Answer, Asker},
     attempt::Job,
     caller::Caller,
@@ -83,6 +86,45 @@ impl TeamBackend for Shared {
         coordination: Coordination,
     ) -> BoxFuture<'static, TeamAnswer> {
         Box::pin(run(self, request, options, caller, Job::Coordinated(coordination)))
+    }
+
+    fn detached(&self, session: &SessionId, task: &TaskId, attempt: u32) -> Option<CancellationToken> {
+        self.detached.end_of(session, task, attempt)
+    }
+
+    fn session(&self, id: &SessionId) -> Option<Session> {
+        self.sessions.get(id.as_str())
+    }
+
+    fn open_session(
+        self: Arc<Self>,
+        id: SessionId,
+        limits: SessionLimits,
+    ) -> BoxFuture<'static, Result<Session, TaskError>> {
+        Box::pin(async move {
+            let opened = match &self.recorded {
+                Some(recorded) => recorded.open_with(&self.sessions, &id, limits).await,
+                None => self.sessions.open(id, limits),
+            };
+            self.release();
+            opened.map_err(SessionAdminError::into_task_error)
+        })
+    }
+
+    fn remove_session(self: Arc<Self>, id: SessionId) -> BoxFuture<'static, Result<bool, TaskError>> {
+        Box::pin(async move {
+            let removed = match self.sessions.remove(id.as_str()) {
+                Ok(_) => Ok(true),
+                Err(SessionAdminError::Unknown { .. }) => Ok(false),
+                Err(error) => Err(error),
+            };
+            let removed = match (removed, &self.recorded) {
+                (Ok(was_there), Some(recorded)) => recorded.delete(&id).await.map(|()| was_there),
+                (removed, _) => removed,
+            };
+            self.release();
+            removed.map_err(SessionAdminError::into_task_error)
+        })
     }
 }
 

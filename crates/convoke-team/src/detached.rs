@@ -7,7 +7,10 @@ use std::{
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use tokio_util::task::task_tracker::TaskTrackerToken;
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::task_tracker::TaskTrackerToken,
+};
 
 use convoke_core::{AgentId, SessionId, TaskId};
 use convoke_registry::LeaseMark;
@@ -50,6 +53,9 @@ pub(crate) struct Kept {
     /// The first poll of its run.
     pub(crate) started: Instant,
     since: Instant,
+    /// Signalled when this goes: then the work has ended or is given up, and its record says so.
+    ended: CancellationToken,
+    _end: DropGuard,
     /// Holds up the end of a drain, until it has ended or is given up.
     _under_way: TaskTrackerToken,
 }
@@ -67,8 +73,23 @@ impl Detached {
         under_way: TaskTrackerToken,
     ) {
         let key = (subject.session.clone(), subject.task.clone());
-        let kept = Kept { subject, mark, started, since: Instant::now(), _under_way: under_way };
+        let ended = CancellationToken::new();
+        let end = ended.clone().drop_guard();
+        let kept =
+            Kept { subject, mark, started, since: Instant::now(), ended, _end: end, _under_way: under_way };
         self.0.lock().insert(key, kept);
+    }
+
+    /// Signalled when this piece has ended or is given up.
+    pub(crate) fn end_of(
+        &self,
+        session: &SessionId,
+        task: &TaskId,
+        attempt: u32,
+    ) -> Option<CancellationToken> {
+        let kept = self.0.lock();
+        let work = kept.get(&(session.clone(), task.clone()))?;
+        (work.subject.attempt == attempt).then(|| work.ended.clone())
     }
 
     /// Takes it out once it has ended or is given up; `None` where that was done already.

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use tokio::{sync::Mutex as Turn, time::sleep};
 
 use convoke_core::SessionId;
-use convoke_session::{Recorder, Session, SessionStore};
+use convoke_session::{Recorder, Session, SessionLimits, SessionStore};
 
 use crate::{SessionAdminError, sessions::Sessions};
 
@@ -28,6 +28,16 @@ impl RecordedSessions {
         sessions: &Sessions,
         id: &SessionId,
     ) -> Result<Session, SessionAdminError> {
+        self.open_with(sessions, id, sessions.limits()).await
+    }
+
+    /// The same with other limits than the usual ones, where it is loaded.
+    pub(crate) async fn open_with(
+        &self,
+        sessions: &Sessions,
+        id: &SessionId,
+        limits: SessionLimits,
+    ) -> Result<Session, SessionAdminError> {
         if let Some(session) = sessions.usable(id) {
             return Ok(session);
         }
@@ -36,7 +46,7 @@ impl RecordedSessions {
             let _turn = turn.lock().await;
             match sessions.usable(id) {
                 Some(session) => Ok(session),
-                None => self.load(sessions, id).await,
+                None => self.load(sessions, id, limits).await,
             }
         };
         // Whoever is still in line has a copy.
@@ -49,9 +59,14 @@ impl RecordedSessions {
         Ok(self.store.delete(id).await?)
     }
 
-    async fn load(&self, sessions: &Sessions, id: &SessionId) -> Result<Session, SessionAdminError> {
+    async fn load(
+        &self,
+        sessions: &Sessions,
+        id: &SessionId,
+        limits: SessionLimits,
+    ) -> Result<Session, SessionAdminError> {
         sessions.check_room(id)?;
-        let (session, recorder) = self.store.open(id, sessions.limits()).await?;
+        let (session, recorder) = self.store.open(id, limits).await?;
         // Its end is that of the session, which ends with the last one that has it.
         drop(tokio::spawn(record(recorder, self.store.claim_ttl())));
         sessions.keep(&session)?;

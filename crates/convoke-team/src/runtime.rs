@@ -313,8 +313,8 @@ impl TeamRuntime {
         self.shared.sessions.remove(id.as_ref())
     }
 
-    /// A handle of this runtime, for whoever is to ask it for work and no more: it makes no sessions, and neither drains
-    /// nor ends the runtime. Executors get one from their context.
+    /// A handle of this runtime, for whoever is to ask it for work and no more: it neither drains nor ends the runtime.
+    /// Executors get one from their context.
     pub fn handle(&self) -> TeamHandle {
         TeamHandle::new(&self.shared)
     }

@@ -218,6 +218,23 @@ impl Sessions {
         Ok(())
     }
 
+    /// A session that is there, or a new one; either way it stays until it is removed.
+    pub(crate) fn open(&self, id: SessionId, limits: SessionLimits) -> Result<Session, SessionAdminError> {
+        let mut sessions = self.kept.write();
+        let room = self.room(&sessions);
+        match sessions.entry(id) {
+            Entry::Occupied(mut kept) => {
+                kept.get_mut().lifetime = Lifetime::UntilRemoved;
+                Ok(kept.get().session.clone())
+            }
+            Entry::Vacant(free) => {
+                room.map_err(|limit| SessionAdminError::TooMany { limit })?;
+                let session = Session::with_limits(free.key().clone(), limits);
+                Ok(free.insert(Kept { session, lifetime: Lifetime::UntilRemoved }).session.clone())
+            }
+        }
+    }
+
     /// The limit, where it leaves no room for one more.
     fn room(&self, sessions: &HashMap<SessionId, Kept>) -> Result<(), u64> {
         match self.max {

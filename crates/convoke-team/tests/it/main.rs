@@ -22,6 +22,7 @@ mod drain;
 mod drops;
 mod each;
 mod forfeit;
+mod from_outside;
 mod handles;
 mod house;
 mod inherited;
