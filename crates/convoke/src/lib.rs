@@ -31,11 +31,13 @@
 //! |---|---|---|
 //! | `team` | yes | registry, sessions, the team runtime and its events |
 //! | `consensus` | no | votes as tasks: the module [`consensus`], `reach_consensus` |
+//! | `planning` | no | plans and their runs, without a team: the module [`planning`] |
+//! | `team-planning` | no | `team`, `planning`, and `TeamStepExecutor`: agents do the steps of plans |
 //! | `broadcast` | no | `BroadcastSink`: events for user interfaces |
 //! | `process` | no | `ProcessExecutor`: a child process for each attempt, which can really be stopped; on Unix |
 //! | `tracing` | no | `TracingSink`: events of the `tracing` crate |
 //!
-//! Without `team`, what is left are the words of `convoke-core`: ids, requests, outcomes, reports, budgets.
+//! Without `team` and `planning`, what is left are the words of `convoke-core`: ids, requests, outcomes, reports, budgets.
 
 #[cfg(feature = "consensus")]
 pub use convoke_consensus as consensus;
@@ -54,13 +56,24 @@ pub use convoke_core::{
 };
 #[cfg(feature = "team")]
 pub use convoke_observability as observability;
+#[cfg(feature = "planning")]
+pub use convoke_planning as planning;
+#[cfg(feature = "planning")]
+pub use convoke_planning::{
+    AgentStepExecutor, AnyStepExecutor, ApprovalDecision, ApprovalProvider, CompositeStepExecutor,
+    FunctionPlanner, FunctionStepExecutor, InvalidPlan, PendingStep, Plan, PlanCodec, PlanDraft, PlanError,
+    PlanEvent, PlanEventKind, PlanHandle, PlanIssue, PlanNormalizer, PlanObserver, PlanPolicy, PlanRun,
+    PlanRunner, PlanRunnerBuilder, PlanStep, PlanUpdate, PlanUpdates, PlanValidator, Planner,
+    PlanningRequest, PolicyHook, PrioritySignals, Reflector, Review, StaticPlanner, StepContext, StepDraft,
+    StepExecutor, StepOutcome, StepReport, StepStatus, StillRunning,
+};
 #[cfg(feature = "team")]
 pub use convoke_registry::{
     AgentExecutor, AgentRegistry, AgentSnapshot, Answers, AnyExecutor, Availability, BlockingExecutor,
     CancellationToken, CoordinatedContext, Coordination, CoordinationError, CoordinationEvents,
     CoordinationMoment, CoordinationStage, ExecutionContext, ExecutorCapabilities, FunctionExecutor, Lease,
     LeaseBatch, LeaseMark, LeaseRequest, Progress, Refusal, RegistryError, RunOptions, SlotUsage, Slots,
-    TaskHandle, TeamAnswer, TeamError, TeamHandle, Updates, WaitStep,
+    TaskHandle, TeamAnswer, TeamError, TeamHandle, TeamSessions, Updates, WaitStep,
 };
 #[cfg(all(unix, feature = "process"))]
 pub use convoke_registry::{ProcessAnswer, ProcessError, ProcessExecutor, ProcessRequest};
@@ -76,11 +89,15 @@ pub use convoke_team::{
     BuildError, DetachedWork, NotDetached, ObserverError, SessionAdminError, TeamEvent, TeamEventKind,
     TeamObserver, TeamRuntime, TeamRuntimeBuilder, TeamStats, TelemetryFailures, UnfinishedTask,
 };
+#[cfg(feature = "team-planning")]
+pub use convoke_team_planning::{SessionRemoval, StepMark, TeamStepExecutor};
 /// JSON values, as `serde_json` defines them.
 pub use serde_json::{Value, json};
 
 /// What most programs need.
 pub mod prelude {
+    #[cfg(feature = "team-planning")]
+    pub use crate::TeamStepExecutor;
     pub use crate::{
         AgentDescriptor, AgentId, Artifact, Budget, CapacityPolicy, ErrorCode, ExecutorError, Message,
         ResumeToken, SessionId, Skill, SkillId, TaskId, TaskOutcome, TaskOutput, TaskReport, TaskRequest,
@@ -94,6 +111,11 @@ pub mod prelude {
     };
     #[cfg(feature = "consensus")]
     pub use crate::{ConsensusReport, ConsensusRequest, ReachConsensus};
+    #[cfg(feature = "planning")]
+    pub use crate::{
+        FunctionStepExecutor, Plan, PlanDraft, PlanPolicy, PlanRun, PlanRunner, PlanValidator, StepContext,
+        StepDraft, StepExecutor, StepOutcome, StepStatus,
+    };
 }
 
 /// The programs of the README and the guides, which `cargo test` runs.
