@@ -1,56 +1,47 @@
-//! Plans of work as values: checked graphs of steps, their repair, their JSON, their order and their pictures.
+//! Plans of work as checked graphs, and their runs: retries, deadlines, approvals, a journal, exact resumption.
 //!
 //! A person or a model writes a [`PlanDraft`], of which nothing is known; a [`PlanNormalizer`] repairs what can be
 //! repaired without a change of meaning; a [`PlanValidator`] makes a [`Plan`] of it, or says everything that is wrong. A
-//! plan says what is to be done and after what, and nothing of how far that is: where each step stands is in a
-//! [`Readiness`], a table by [`StepIndex`], and which of the ready steps is first is in a [`ReadyQueue`].
+//! [`PlanRunner`] has a [`StepExecutor`] do each step when its own edges are satisfied. What happens is decided by a
+//! [`machine`] without I/O and written to a journal, a record for each transition, so that a later run goes on where an
+//! earlier one was, whatever ended it.
 //!
 //! ```
-//! use convoke_planning::{
-//!     PlanDraft, PlanValidator, PrioritySignals, Prioritization, Readiness, ReadyQueue, StepDraft, StepStatus,
-//! };
+//! use convoke_planning::{FunctionStepExecutor, PlanDraft, PlanRunner, PlanValidator, StepDraft};
 //!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let draft = PlanDraft::new("say whether the release can go out")
+//!     .with_step(StepDraft::new("tests").titled("Read the test report"))
 //!     .with_step(StepDraft::new("style").titled("Look at the style"))
-//!     .with_step(StepDraft::new("tests").titled("Read the test report").with_signals(PrioritySignals::new().with_urgency(2.0)))
 //!     .with_step(StepDraft::new("verdict").titled("Weigh both").input_from("tests").after_end_of("style"));
 //! let plan = PlanValidator::default().validate(draft)?;
 //!
-//! let mut standing = Readiness::new(&plan);
-//! let mut ready = ReadyQueue::new(&plan, Prioritization::default());
-//! for step in plan.indices().filter(|step| standing.is_ready(*step)) {
-//!     ready.push(&plan, step, 0)?;
-//! }
-//! let mut order = Vec::new();
-//! while let Some(step) = ready.pop(0) {
-//!     standing.set(&plan, step, StepStatus::Running)?;
-//!     order.push(plan.step(step).map(|step| step.id.as_str()));
-//!     standing.set(&plan, step, StepStatus::Completed)?;
-//!     for edge in plan.dependents(step).filter(|edge| standing.is_ready(edge.step)) {
-//!         ready.push(&plan, edge.step, 0)?;
-//!     }
-//! }
-//! assert_eq!(order, [Some("tests"), Some("style"), Some("verdict")]);
+//! let executor = FunctionStepExecutor::new(|input, ctx| async move {
+//!     Ok(format!("{} {}", ctx.step().id, input.text))
+//! });
+//! let run = PlanRunner::builder().executor(executor).build()?.run_plan(plan).await?;
+//! assert_eq!(run.completed, 3);
+//! assert_eq!(run.final_text(), r#"verdict {"steps":{"tests":"tests "}}"#);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! This crate knows no team, no agent beyond its id, no tool beyond its name, and no vote. It runs nothing, does no I/O
-//! and reads no clock. The graph library that it uses appears in no signature.
+//! This crate knows no team, no agent beyond its id, no tool beyond its name, no model and no vote. It keeps nothing but
+//! what the journal has, and stops no work that does not stop by itself. The graph library that it uses appears in no
+//! signature.
 //!
 //! | where | what |
 //! |---|---|
 //! | `draft`, `dependency`, `signals` | what a person or a model writes |
-//! | `normalizer` | repairs that change no meaning |
-//! | `validator`, `issue` | from a draft to a plan, or to all that is wrong |
+//! | `normalizer`, `validator`, `issue` | from a draft to a plan, or to all that is wrong |
 //! | `plan`, `step`, `step_index`, `graph` | the plan, its steps and who waits for whom |
-//! | `policy` | how a plan may run |
+//! | `policy`, `priority` | how a plan may run, and which of the ready steps is first |
 //! | `status`, `readiness` | where steps stand, and which are ready |
-//! | `priority` | which of the ready is first |
 //! | [`machine`] | what happens to the steps of a run, event by event |
-//! | `codec` | JSON, and the JSON in a model's answer |
-//! | `diagram` | Mermaid and DOT |
+//! | `runner` | the machine with executors, a clock and a journal |
+//! | `executor`, `planner`, `approval`, `reflection`, `observer` | the contracts of what a host brings |
+//! | `codec`, `diagram` | JSON, and the JSON in a model's answer; Mermaid and DOT |
 
 mod approval;
 mod codec;
@@ -108,3 +99,14 @@ pub use status::StepStatus;
 pub use step::PlanStep;
 pub use step_index::StepIndex;
 pub use validator::{KnownTool, PlanValidator};
+
+/// The programs of the guides to plans, which `cargo test` runs.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../docs/guides/plans.md")]
+    mod plans {}
+    #[doc = include_str!("../../../docs/guides/durability-and-resumption.md")]
+    mod durability_and_resumption {}
+    #[doc = include_str!("../../../docs/guides/approvals.md")]
+    mod approvals {}
+}
