@@ -28,11 +28,12 @@ mod source {
     pub(crate) mod slots;
     pub(crate) mod task_handle;
     pub(crate) mod team_handle;
+    pub(crate) mod team_sessions;
 }
 
 use source::{
     answers, awaiting, context, coordination, dispatch, executor, function, lease, progress, registry,
-    run_options, running, slots, task_handle, team_handle,
+    run_options, running, slots, task_handle, team_handle, team_sessions,
 };
 
 pub use answers::Answers;
@@ -53,6 +54,7 @@ pub use running::{RunningTask, TaskClaim, Wait, WaitId};
 pub use slots::{LeaseBatch, SlotRequest, SlotUsage, Slots};
 pub use task_handle::{TaskDriver, TaskHandle};
 pub use team_handle::{TeamAnswer, TeamBackend, TeamHandle};
+pub use team_sessions::TeamSessions;
 pub use tokio_util::sync::CancellationToken;
 
 fn main() {
