@@ -1,34 +1,35 @@
 //! Processes that are killed while they run a plan. They run this very test, told by variables of the environment what to
 //! do.
 
+mod other;
+mod worker;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     env, fs,
-    io::{BufRead as _, BufReader, Lines, Write as _},
     path::{Path, PathBuf},
-    process::{Child, ChildStdout, Command, Stdio, exit},
     sync::atomic::{AtomicU64, AtomicUsize, Ordering},
     thread,
 };
 
-use convoke_core::{ExecutorError, Journal, LogId, Metadata, PlanId, ReadFrom};
+use convoke_core::{Journal, LogId, Metadata, PlanId, ReadFrom};
 use convoke_journal::FileJournal;
 use convoke_planning::{
-    ApprovalDecision, Backoff, BoxError, Plan, PlanDraft, PlanError, PlanRun, PlanRunner, PlanStep,
-    PlanValidator, Review, RunOptions, StepContext, StepExecutor, StepOutcome, StepRequest, StepStatus,
-    machine::{Capabilities, Effects, Finding, StepErrorCode, StepInput, StopReason},
+    ApprovalDecision, Backoff, BoxError, Plan, PlanDraft, PlanError, PlanRun, PlanRunner, PlanValidator,
+    Review, RunOptions, StepRequest, StepStatus,
+    machine::{Effects, Finding, StepErrorCode, StopReason},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
     hooked::{Call, Hooked, When, go_on},
-    support::policy,
+    support::{policy, standing},
 };
 use crate::fixtures::step;
 
-const ROLE: &str = "CONVOKE_PLANNING_TEST_ROLE";
-const FOLDER: &str = "CONVOKE_PLANNING_TEST_FOLDER";
+use other::{FOLDER, Other, ROLE, say};
+use worker::{Habit, Worker, effects, executions, lines};
 
 /// How many steps the plan has.
 const STEPS: usize = 50;
@@ -74,75 +75,6 @@ fn folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// What a step does beside its work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Habit {
-    None,
-    /// It tells of itself and never ends.
-    Waits,
-    /// It ends its process.
-    Dies,
-}
-
-/// Writes what it did to files beside the journal, each effect once by its key.
-#[derive(Clone, Debug)]
-struct Worker {
-    folder: PathBuf,
-    habit: Habit,
-    effects: Effects,
-}
-
-impl Worker {
-    fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), habit: Habit::None, effects: Effects::Idempotent }
-    }
-}
-
-fn append(path: &Path, line: &str) {
-    let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
-    file.write_all(format!("{line}\n").as_bytes()).unwrap();
-}
-
-fn lines(path: &Path) -> Vec<String> {
-    fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
-}
-
-fn effects(folder: &Path) -> PathBuf {
-    folder.join("effects")
-}
-
-fn executions(folder: &Path) -> PathBuf {
-    folder.join("executions")
-}
-
-impl StepExecutor for Worker {
-    fn capabilities(&self, _: &PlanStep) -> Option<Capabilities> {
-        Some(Capabilities::new().with_effects(self.effects))
-    }
-
-    async fn execute(&self, input: StepInput, ctx: StepContext) -> Result<StepOutcome, ExecutorError> {
-        let (id, key) = (ctx.step().id.as_str(), ctx.idempotency_key());
-        append(&executions(&self.folder), id);
-        // The others get on in the middle of it.
-        tokio::task::yield_now().await;
-        if id == FAILS && ctx.attempt() == 1 {
-            return Err(ExecutorError::new("not yet"));
-        }
-        if !lines(&effects(&self.folder)).iter().any(|done| done == key) {
-            append(&effects(&self.folder), key);
-        }
-        match self.habit {
-            Habit::None => {}
-            Habit::Waits => {
-                say("here", 0);
-                std::future::pending::<()>().await;
-            }
-            Habit::Dies => exit(9),
-        }
-        Ok(format!("{id} of {}", input.data.unwrap_or(Value::Null)).into())
-    }
-}
-
 async fn review(review: Review) -> Result<Finding, BoxError> {
     Ok(match (review.step().unwrap().id.as_str(), review.attempt) {
         (REJECTED, 1) => Finding::Retry("again".to_owned()),
@@ -168,53 +100,6 @@ fn runner(worker: Worker, journal: impl Journal, parallel: u32) -> PlanRunner {
 
 async fn files(folder: &Path) -> FileJournal {
     FileJournal::open(folder.join("journal")).await.unwrap()
-}
-
-/// Another process, which is killed when this is dropped.
-struct Other {
-    child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
-}
-
-impl Other {
-    fn start(role: &str, folder: &Path) -> Self {
-        let mut child = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "run::kills::the_other_process", "--nocapture"])
-            .env(ROLE, role)
-            .env(FOLDER, folder)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { child, lines }
-    }
-
-    /// What the line says that begins with `here`; `None` where the process has done all it had to.
-    fn here(&mut self) -> Option<u64> {
-        loop {
-            let line = self.lines.next().expect("the other process goes on").unwrap();
-            // The harness of the tests writes lines too, and one of ours may follow on the same line.
-            if let Some((_, number)) = line.split_once("here ") {
-                return Some(number.trim().parse().unwrap());
-            }
-            if line.contains("done ") {
-                return None;
-            }
-        }
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.child.kill();
-        self.child.wait().unwrap();
-    }
-}
-
-fn say(word: &str, number: u64) {
-    println!("{word} {number}");
-    std::io::stdout().flush().unwrap();
 }
 
 /// The file that the journal of one log writes to.
@@ -362,7 +247,7 @@ async fn check_resumed(folder: &Path, whole: &PlanRun, what: &str) {
         }
     };
     assert_eq!((run.stop, &run.error), (StopReason::Completed, &None), "{what}");
-    assert_eq!(super::support::standing(&run), super::support::standing(whole), "{what}: another state");
+    assert_eq!(standing(&run), standing(whole), "{what}: another state");
     let again: Vec<_> = lines(&executions(folder))
         .into_iter()
         .skip(before.len())
