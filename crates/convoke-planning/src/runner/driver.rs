@@ -17,14 +17,14 @@ use convoke_core::{JournalErrorKind, PlanId, Record, Scope, SignalId, StepId};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::{
     sync::{Semaphore, mpsc, oneshot},
-    task::JoinSet,
+    task::{AbortHandle, JoinSet},
     time::{Instant, Sleep, sleep_until},
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::{
     PlanDraft, StepStatus,
-    machine::{Command, Event, Machine, Refusal, StopReason, WorkOutcome},
+    machine::{Command, Event, Machine, Refusal, RequestId, StopReason, WorkOutcome},
     runner::{
         PlanError, PlanProgress, PlanRun, RunShared, Settings,
         clock::Clock,
@@ -38,7 +38,7 @@ use crate::{
 
 use work::{InlineWork, Work};
 
-/// How many asks of hooks and providers are under way at most.
+/// How many asks of hooks, and how many of providers, are under way at most.
 const MAX_ASKS: usize = 16;
 
 /// What comes to a run from its own work and from whoever has its handle.
@@ -92,6 +92,10 @@ pub(super) struct Driver {
     attempts: HashMap<StepId, u32>,
     asks: JoinSet<()>,
     may_ask: Arc<Semaphore>,
+    /// The same for providers, which wait for people: hooks do not wait for those.
+    may_ask_people: Arc<Semaphore>,
+    /// Who is asked for an approval, by request.
+    asked_people: HashMap<RequestId, AbortHandle>,
     /// How often the planner was asked about the present failure.
     revisions_asked: u32,
     refused: Option<String>,
@@ -137,6 +141,8 @@ impl Driver {
             attempts: HashMap::new(),
             asks: JoinSet::new(),
             may_ask: Arc::new(Semaphore::new(MAX_ASKS)),
+            may_ask_people: Arc::new(Semaphore::new(MAX_ASKS)),
+            asked_people: HashMap::new(),
             revisions_asked: 0,
             refused: None,
             timer: None,
@@ -258,6 +264,12 @@ impl Driver {
         if let Event::DetachedEnded { start } = &event {
             self.working.remove(start);
         }
+        let answered = match &event {
+            Event::Approved { request, .. } | Event::Denied { request, .. } | Event::Deferred { request } => {
+                Some(*request)
+            }
+            _ => None,
+        };
         let begins = matches!(event, Event::Begin | Event::Resume { .. });
         let taken = self.machine.handle(now, event, &mut self.commands);
         if begins {
@@ -266,6 +278,12 @@ impl Driver {
                 _ => None,
             });
             self.since = first.unwrap_or_default();
+        }
+        if taken.is_ok()
+            && let Some(asked) = answered.and_then(|request| self.asked_people.remove(&request))
+        {
+            // Somebody else may have answered.
+            asked.abort();
         }
         taken
     }

@@ -5,6 +5,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 use convoke_core::TaskOutput;
 use convoke_observability::panic_detail;
 use futures_util::FutureExt as _;
+use tokio::task::AbortHandle;
 
 use crate::{
     ApprovalDecision, ApprovalProvider as _, BoxError, Observation, PlanDraft, Planner as _, PolicyHook as _,
@@ -41,11 +42,11 @@ impl Driver {
     }
 
     /// Asks in a task of its own, which tells what came of it.
-    fn ask(&mut self, asked: impl Future<Output = Told> + Send + 'static) {
+    fn ask(&mut self, asked: impl Future<Output = Told> + Send + 'static) -> AbortHandle {
         let teller = self.teller.clone();
         self.asks.spawn(self.scope.wrap(async move {
             let _ = teller.send(asked.await);
-        }));
+        }))
     }
 
     pub(super) fn ask_hook(&mut self, step: StepIndex, id: RequestId) {
@@ -70,8 +71,8 @@ impl Driver {
             return;
         };
         let request = self.request(step, id);
-        let may_ask = Arc::clone(&self.may_ask);
-        self.ask(async move {
+        let may_ask = Arc::clone(&self.may_ask_people);
+        let asked = self.ask(async move {
             let _place = may_ask.acquire_owned().await;
             Told::Event(match answer(async { provider.ask(request).await }).await {
                 Ok(ApprovalDecision::Approve(metadata)) => Event::Approved { request: id, metadata },
@@ -79,6 +80,7 @@ impl Driver {
                 Ok(ApprovalDecision::Later) | Err(_) => Event::Deferred { request: id },
             })
         });
+        self.asked_people.insert(id, asked);
     }
 
     pub(super) fn ask_reflector(&mut self, index: StepIndex, start: u64, output: Arc<TaskOutput>) {

@@ -192,6 +192,54 @@ async fn an_approval_does_not_cover_what_has_changed_since() {
     assert!(matches!(stale, PlanError::Refused(Refusal::StaleApproval { .. })), "{stale:?}");
 }
 
+/// Says when it is dropped.
+struct Dropped(Arc<AtomicUsize>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn people_who_do_not_answer_keep_nobody_else_from_being_asked() {
+    let provider = |_: StepRequest| std::future::pending::<Result<ApprovalDecision, BoxError>>();
+    let hook = |_: StepRequest| async { Ok::<_, BoxError>(HookDecision::Allow) };
+    let script = Script::new();
+    let runner = with(&script, policy(|policy| policy.max_parallel_steps(2)), |builder| {
+        builder.approvals(provider).hook(hook)
+    });
+    let gated = (0..16).map(|n| step(format!("gated{n}")).gated());
+    let handle = runner.start(plan(gated.chain([step("a"), step("b").after("a")])), RunOptions::new());
+    tokio::time::sleep(ms(100)).await;
+    assert_eq!(script.order(), ["a", "b"]);
+    handle.cancel();
+    assert_eq!(handle.await.unwrap().stop, StopReason::Cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_asked_any_more_what_somebody_else_has_answered() {
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&dropped);
+    let provider = move |_: StepRequest| {
+        let dropped = Dropped(Arc::clone(&count));
+        async move {
+            let _dropped = dropped;
+            std::future::pending::<Result<ApprovalDecision, BoxError>>().await
+        }
+    };
+    let script = Script::new().with("a", [Act::Slow(ms(500))]);
+    let runner = with(&script, PlanPolicy::default(), |builder| builder.approvals(provider));
+    let handle = runner.start(plan([step("a").gated(), step("b").gated()]), RunOptions::new());
+    tokio::time::sleep(ms(10)).await;
+    let open = handle.status().await.unwrap().pending;
+    handle.approve(request(&open[..1]), Metadata::new()).await.unwrap();
+    handle.deny(request(&open[1..]), "no").await.unwrap();
+    tokio::time::sleep(ms(10)).await;
+    assert_eq!(dropped.load(Ordering::Relaxed), 2);
+    assert_eq!(handle.await.unwrap().stop, StopReason::Blocked);
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_follows_a_run_hears_of_gates() {
     let runner = runner(&Script::new(), PlanPolicy::default());
