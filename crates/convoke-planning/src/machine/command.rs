@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use convoke_core::TaskOutput;
+use convoke_core::{TaskOutput, derived_id};
 use serde_json::Value;
 
 use crate::{
-    StepIndex,
+    Plan, StepIndex,
     machine::{capabilities::Placement, event::Question, gate::RequestId, record::Entry, stop::StopReason},
 };
 
@@ -80,8 +80,8 @@ pub struct Start {
     pub start: u64,
     /// The number of the attempt, from 1; a repeat after an interruption has the same.
     pub attempt: u32,
-    /// The idempotency key `<plan>/<step>/<generation>`, the same for whatever asks for the same effect.
-    pub key: String,
+    /// How often the step's idempotency key has changed; [`key`](Self::key) makes it.
+    pub generation: u32,
     /// When the work must have ended, on the running clock: the earlier of the step's and the run's time.
     pub deadline: Option<Duration>,
     /// The record of the start. What the step may see of other outputs is older:
@@ -93,6 +93,19 @@ pub struct Start {
     pub note: Option<Arc<str>>,
     /// Who polls the work.
     pub placement: Placement,
+}
+
+impl Start {
+    /// The idempotency key `<plan>/<step>/<generation>`, the same for whatever asks for the same effect. `plan` is the one
+    /// that the machine had at the start.
+    pub fn key(&self, plan: &Plan) -> String {
+        let step = plan.step(self.step).map_or("", |step| step.id.as_str());
+        idempotency_key(plan, step, self.generation)
+    }
+}
+
+pub(super) fn idempotency_key(plan: &Plan, step: &str, generation: u32) -> String {
+    derived_id([plan.id().as_str(), step, &generation.to_string()])
 }
 
 /// The answer to a question.

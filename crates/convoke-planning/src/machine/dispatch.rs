@@ -153,7 +153,7 @@ impl Machine {
             step,
             start: row.start,
             attempt: row.attempts,
-            key: self.key(step),
+            generation: row.generation,
             deadline: own.or(of_run),
             sequence,
             answer,

@@ -137,10 +137,16 @@ impl Ledger {
 
     /// Takes the next record.
     pub(super) fn append(&mut self, entry: &Entry) -> Result<(), ReplayError> {
+        let step = self.place_of(entry)?;
+        self.append_at(entry, step)
+    }
+
+    /// Takes the next record, whose step is known to be there.
+    pub(super) fn append_at(&mut self, entry: &Entry, step: Option<StepIndex>) -> Result<(), ReplayError> {
         if entry.sequence != self.sequence.saturating_add(1) {
             return Err(ReplayError::Sequence { before: self.sequence, found: entry.sequence });
         }
-        self.apply(entry)?;
+        self.apply(entry, step)?;
         self.sequence = entry.sequence;
         self.elapsed_millis = self.elapsed_millis.max(entry.elapsed_millis);
         Ok(())

@@ -102,12 +102,17 @@ impl Machine {
 
     /// The one way in which the ledger changes.
     pub(super) fn record(&mut self, now: Moment, out: &mut Vec<Command>, record: Record) {
+        self.record_at(now, out, None, record);
+    }
+
+    fn record_at(&mut self, now: Moment, out: &mut Vec<Command>, step: Option<StepIndex>, record: Record) {
         let elapsed_millis = self.run.map_or(self.ledger.elapsed_millis(), |run| {
             let of_run = now.running.saturating_sub(run.began).as_millis();
             run.elapsed_before.saturating_add(u64::try_from(of_run).unwrap_or(u64::MAX))
         });
         let entry = Entry { sequence: self.ledger.sequence().saturating_add(1), elapsed_millis, record };
-        let taken = self.ledger.append(&entry);
+        debug_assert_eq!(self.ledger.place_of(&entry), Ok(step), "{entry:?}");
+        let taken = self.ledger.append_at(&entry, step);
         debug_assert!(taken.is_ok(), "{taken:?}: {entry:?}");
         if taken.is_ok() && !self.muted {
             out.push(Command::Persist(entry));
@@ -122,7 +127,7 @@ impl Machine {
         record: impl FnOnce(StepId) -> Record,
     ) {
         if let Ok(id) = self.known(step) {
-            self.record(now, out, record(id));
+            self.record_at(now, out, Some(step), record(id));
         }
     }
 

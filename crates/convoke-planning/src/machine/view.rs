@@ -2,14 +2,14 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use convoke_core::{Metadata, derived_id};
+use convoke_core::Metadata;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Plan, ScoreError, StepIndex, StepStatus, Wait,
     machine::{
         Closing, Finding, Machine, Outputs, Question, RequestId, Snapshot, StepError, StepInput, StopReason,
-        ledger::Mark,
+        command::idempotency_key, ledger::Mark,
     },
 };
 
@@ -115,8 +115,7 @@ impl Machine {
     /// The idempotency key of a step, `<plan>/<step>/<generation>`: equal over crashes and failed attempts, new after an
     /// output was rejected and after a reset.
     pub fn key(&self, step: StepIndex) -> String {
-        let generation = self.ledger.row(step).generation.to_string();
-        derived_id([self.plan.id().as_str(), self.name(step), &generation])
+        idempotency_key(&self.plan, self.name(step), self.ledger.row(step).generation)
     }
 
     /// What whoever approved the step attached.

@@ -45,6 +45,11 @@ impl Clock {
         Self { opened: Instant::now(), wall }
     }
 
+    /// What [`Moment::running`] counts from.
+    pub(crate) fn opened(&self) -> Instant {
+        self.opened
+    }
+
     pub(crate) fn running(&self) -> Duration {
         self.opened.elapsed()
     }

@@ -5,7 +5,7 @@ mod telling;
 mod work;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     future::poll_fn,
     mem,
     sync::Arc,
@@ -20,7 +20,7 @@ use tokio::{
     task::{AbortHandle, JoinSet},
     time::{Instant, Sleep, sleep_until},
 };
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     PlanDraft, StepStatus,
@@ -82,10 +82,9 @@ pub(super) struct Driver {
     heard: HashSet<SignalId>,
     teller: Teller,
     inbox: mpsc::UnboundedReceiver<Told>,
-    cancelled: Option<std::pin::Pin<Box<WaitForCancellationFutureOwned>>>,
     inline: FuturesUnordered<InlineWork>,
     /// The work under way, by the number of its start.
-    working: HashMap<u64, CancellationToken>,
+    working: BTreeMap<u64, CancellationToken>,
     /// What of it goes on though the run is over.
     left_behind: Vec<Live>,
     /// The attempts that are under way, by what was told of them.
@@ -119,7 +118,7 @@ impl Driver {
         (teller, inbox): (Teller, mpsc::UnboundedReceiver<Told>),
     ) -> Self {
         let (head, writer) = opened.kept.unzip();
-        let cancelled = opened.scope.cancellation().clone().cancelled_owned();
+        tell_of_cancellation(opened.scope.cancellation().clone(), teller.clone());
         let mut driver = Self {
             plan: opened.machine.plan().id().clone(),
             starts_before: opened.machine.starts(),
@@ -134,9 +133,8 @@ impl Driver {
             heard: HashSet::new(),
             teller,
             inbox,
-            cancelled: Some(Box::pin(cancelled)),
             inline: FuturesUnordered::new(),
-            working: HashMap::new(),
+            working: BTreeMap::new(),
             left_behind: Vec::new(),
             attempts: HashMap::new(),
             asks: JoinSet::new(),
@@ -371,12 +369,6 @@ impl Driver {
         }
         while let Poll::Ready(Some(_)) = self.asks.poll_join_next(cx) {}
         self.poll_log(cx);
-        if let Some(cancelled) = &mut self.cancelled
-            && cancelled.as_mut().poll(cx).is_ready()
-        {
-            self.cancelled = None;
-            self.came.push(Told::Event(Event::Cancel));
-        }
         if let Some(timer) = &mut self.timer
             && timer.as_mut().poll(cx).is_ready()
         {
@@ -463,6 +455,16 @@ impl Driver {
     fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
+}
+
+/// Tells a run that it is to end, in a task that ends with it: to look at each turn would cost more than the turn. The token
+/// is the run's own, and is signalled when the run is over, whatever the reason.
+fn tell_of_cancellation(cancelled: CancellationToken, teller: Teller) {
+    tokio::spawn(async move {
+        cancelled.cancelled().await;
+        // The run may be over.
+        let _ = teller.send(Told::Event(Event::Cancel));
+    });
 }
 
 impl Drop for Driver {

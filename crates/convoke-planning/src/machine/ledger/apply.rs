@@ -17,14 +17,17 @@ use crate::{
 
 impl Ledger {
     /// A record that cannot be leaves the ledger in no use, which replaying reports.
-    pub(super) fn apply(&mut self, entry: &Entry) -> Result<(), ReplayError> {
-        let Some(id) = entry.record.step() else {
+    /// Where the step of the record is in the plan; `None` where it is about the plan.
+    pub(in crate::machine) fn place_of(&self, entry: &Entry) -> Result<Option<StepIndex>, ReplayError> {
+        let Some(id) = entry.record.step() else { return Ok(None) };
+        let unknown = || ReplayError::UnknownStep { sequence: entry.sequence, step: id.clone() };
+        self.plan.index_of(id).ok_or_else(unknown).map(Some)
+    }
+
+    pub(super) fn apply(&mut self, entry: &Entry, step: Option<StepIndex>) -> Result<(), ReplayError> {
+        let Some(step) = step else {
             return self.apply_to_plan(entry);
         };
-        let step = self
-            .plan
-            .index_of(id)
-            .ok_or_else(|| ReplayError::UnknownStep { sequence: entry.sequence, step: id.clone() })?;
         self.apply_to_step(entry, step)
             .map_err(|reason| ReplayError::Impossible { sequence: entry.sequence, reason })
     }

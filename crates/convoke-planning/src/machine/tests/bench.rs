@@ -1,6 +1,6 @@
 //! A driver by hand: it keeps the journal, makes durable what it is asked to, and notes what is under way.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, ops::Deref, sync::Arc, time::Duration};
 
 use convoke_core::{Metadata, TaskOutput};
 
@@ -37,6 +37,21 @@ pub(super) fn failure() -> WorkOutcome {
     WorkOutcome::Failed(StepError::new(StepErrorCode::ExecutionFailed, "no luck"))
 }
 
+/// A start with its key, as the plan was then.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Begun {
+    pub(super) of: Start,
+    pub(super) key: String,
+}
+
+impl Deref for Begun {
+    type Target = Start;
+
+    fn deref(&self) -> &Start {
+        &self.of
+    }
+}
+
 pub(super) struct Bench {
     /// As it was first begun.
     pub(super) plan: Plan,
@@ -46,7 +61,7 @@ pub(super) struct Bench {
     /// The commands of the last event and what followed from it, without records and flushes.
     pub(super) last: Vec<Command>,
     /// All starts, in order.
-    pub(super) starts: Vec<Start>,
+    pub(super) starts: Vec<Begun>,
     /// What is at work.
     pub(super) at_work: BTreeMap<StepIndex, Start>,
     pub(super) wake: Option<Duration>,
@@ -131,7 +146,8 @@ impl Bench {
                     continue;
                 }
                 Command::Start(start) => {
-                    self.starts.push(start.clone());
+                    let key = start.key(self.machine.plan());
+                    self.starts.push(Begun { of: start.clone(), key });
                     assert_eq!(
                         self.at_work.insert(start.step, start.clone()),
                         None,

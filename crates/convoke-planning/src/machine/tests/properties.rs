@@ -9,9 +9,9 @@ use crate::{
     Plan, PlanPolicy, PlanValidator, PrioritySignals, StepDraft, StepIndex, StepStatus, Wait,
     machine::{
         Capabilities, Durability, Effects, Entry, Event, Finding, HookDecision, Machine, Question, Record,
-        Start, StopReason, WorkOutcome,
+        StopReason, WorkOutcome,
         phase::Phase,
-        tests::bench::{Bench, failure, ms, output, plan, policy},
+        tests::bench::{Begun, Bench, failure, ms, output, plan, policy},
     },
 };
 
@@ -358,8 +358,8 @@ proptest! {
         let (durable, starts) = moments[kill.index(moments.len())];
         let mut rest = case.again(&whole.journal[..durable]);
         case.run(&mut rest, turn, &mut |_| {});
-        let effects = |starts: &[Start]| -> Vec<_> {
-            let of = |start: &&Start| case.capabilities(start.step).effects == Effects::SideEffect;
+        let effects = |starts: &[Begun]| -> Vec<_> {
+            let of = |start: &&Begun| case.capabilities(start.step).effects == Effects::SideEffect;
             starts.iter().filter(of).map(|start| (start.step, start.attempt)).collect()
         };
         let before = effects(&whole.starts[..starts]);

@@ -9,16 +9,14 @@ use std::{
 
 use convoke_core::InScope;
 use convoke_observability::panic_detail;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     StepContext, StillRunning,
     executor::{Executed, settled},
     machine::{Event, Placement, Start, StepError, StepErrorCode, WorkOutcome},
-    runner::{
-        clock::Clock,
-        driver::{Driver, Teller, Told},
-    },
+    runner::driver::{Driver, Teller, Told},
 };
 
 pub(super) enum Work {
@@ -34,19 +32,15 @@ impl Work {
         let deadline = of_step.into_iter().chain(driver.scope.deadline()).min();
         let scope = driver.scope.clone().with_cancellation(stop).with_deadline(deadline);
         let (number, placement) = (start.start, start.placement);
-        let ctx = StepContext {
-            plan: driver.machine.plan().clone(),
-            outputs: driver.machine.outputs().as_of(start.sequence),
-            start: Arc::new(start),
-            scope: scope.clone(),
-            run: Arc::clone(&driver.shared),
-        };
+        let outputs = driver.machine.outputs().as_of(start.sequence);
+        let of_run = (scope.clone(), Arc::clone(&driver.shared));
+        let ctx = StepContext::new(driver.machine.plan().clone(), outputs, start, of_run);
         // Making the future is the executor's code too.
         let executor = &driver.settings.executor;
         let begun = catch_unwind(AssertUnwindSafe(|| executor.begin(input, ctx)));
         let work = InlineWork {
             start: number,
-            clock: driver.clock.clone(),
+            opened: driver.clock.opened(),
             work: match begun {
                 Ok(work) => Some(scope.wrap(work)),
                 Err(payload) => return Self::panicked_at_once(driver, number, panic_detail(payload)),
@@ -97,7 +91,7 @@ fn panicked(detail: Option<String>) -> WorkOutcome {
 /// The work of one attempt as a future of its end, which it never panics over.
 pub(super) struct InlineWork {
     start: u64,
-    clock: Clock,
+    opened: Instant,
     work: Option<InScope<Executed>>,
 }
 
@@ -114,7 +108,7 @@ impl Future for InlineWork {
             Ok(Poll::Ready(settled)) => settled,
             Err(payload) => (panicked(panic_detail(payload)), None),
         };
-        let ended = this.clock.running();
+        let ended = this.opened.elapsed();
         // Its destructors are the executor's too.
         convoke_observability::drop_isolated(this.work.take());
         Poll::Ready((Event::WorkEnded { start: this.start, outcome, ended }, still_running))
