@@ -194,9 +194,9 @@ impl Machine {
     }
 
     /// The starts whose work may still run: it was given up, or no record says what came of it.
-    pub(crate) fn open_starts(&self) -> impl Iterator<Item = u64> + '_ {
+    pub(crate) fn open_starts(&self) -> impl Iterator<Item = (StepIndex, u64)> + '_ {
         let is_open = |step: &StepIndex| self.is_detached(*step) || self.status(*step) == StepStatus::Running;
-        self.plan.indices().filter(is_open).map(|step| self.ledger.row(step).start)
+        self.plan.indices().filter(is_open).map(|step| (step, self.ledger.row(step).start))
     }
 
     /// The number of the last start of a step; 0 before the first.

@@ -84,7 +84,9 @@ pub(super) struct Driver {
     inbox: mpsc::UnboundedReceiver<Told>,
     inline: FuturesUnordered<InlineWork>,
     /// The work under way, by the number of its start.
-    working: BTreeMap<u64, CancellationToken>,
+    working: BTreeMap<u64, (StepId, CancellationToken)>,
+    /// Whether an earlier run of this process has left work behind, which a start must not run beside.
+    has_earlier: bool,
     /// What of it goes on though the run is over.
     left_behind: Vec<Live>,
     /// The attempts that are under way, by what was told of them.
@@ -119,6 +121,7 @@ impl Driver {
     ) -> Self {
         let (head, writer) = opened.kept.unzip();
         tell_of_cancellation(opened.scope.cancellation().clone(), teller.clone());
+        let has_earlier = live::is_any(opened.shared.id());
         let mut driver = Self {
             plan: opened.machine.plan().id().clone(),
             starts_before: opened.machine.starts(),
@@ -135,6 +138,7 @@ impl Driver {
             inbox,
             inline: FuturesUnordered::new(),
             working: BTreeMap::new(),
+            has_earlier,
             left_behind: Vec::new(),
             attempts: HashMap::new(),
             asks: JoinSet::new(),
@@ -178,7 +182,9 @@ impl Driver {
         self.asks.abort_all();
         // Whoever gets the claim next must know what still works.
         let run = self.shared.id();
-        self.left_behind = self.working.keys().map(|start| Live::new(run.clone(), *start)).collect();
+        let working = self.working.iter();
+        self.left_behind =
+            working.map(|(start, (step, _))| Live::new(run.clone(), step.clone(), *start)).collect();
         if let Some(writer) = self.writer.take()
             && let Err(error) = writer.release().await
         {
@@ -304,7 +310,7 @@ impl Driver {
             Command::Ready { step } => self.observe_ready(step),
             Command::Start(start) => self.start(start),
             Command::Stop { start, .. } => {
-                if let Some(stop) = self.working.get(&start) {
+                if let Some((_, stop)) = self.working.get(&start) {
                     stop.cancel();
                 }
             }
@@ -338,19 +344,20 @@ impl Driver {
         } else {
             None
         };
-        if let Some(is_over) = is_over {
+        let id = self.machine.plan().step(start.step).map(|step| step.id.clone());
+        let (None, Some(id)) = (&is_over, id) else {
             let ended = Event::WorkEnded {
                 start: start.start,
                 outcome: WorkOutcome::Cancelled,
                 ended: self.clock.running(),
             };
-            self.came.extend([is_over, ended].map(Told::Event));
+            self.came.extend(is_over.into_iter().chain([ended]).map(Told::Event));
             return;
-        }
+        };
         self.observe_start(&start);
         let stop = CancellationToken::new();
-        self.working.insert(start.start, stop.clone());
-        let work = Work::new(self, start, stop);
+        self.working.insert(start.start, (id.clone(), stop.clone()));
+        let work = Work::new(self, start, &id, stop);
         match work {
             Work::Inline(work) => self.inline.push(work),
             Work::Spawned => {}
@@ -436,8 +443,9 @@ impl Driver {
     /// What an earlier run left behind in this process, and tells when that ends.
     pub(super) fn still_running(machine: &Machine, shared: &RunShared, teller: &Teller) -> Vec<u64> {
         let mut still_running = Vec::new();
-        for start in machine.open_starts() {
-            let Some(ended) = live::ended(shared.id(), start) else { continue };
+        for (step, start) in machine.open_starts() {
+            let Some(step) = machine.plan().step(step) else { continue };
+            let Some(ended) = live::ended(shared.id(), &step.id, start) else { continue };
             still_running.push(start);
             let teller = teller.clone();
             tokio::spawn(async move {
@@ -470,7 +478,7 @@ fn tell_of_cancellation(cancelled: CancellationToken, teller: Teller) {
 impl Drop for Driver {
     fn drop(&mut self) {
         // The runtime has ended, or the run; what still works has nobody to tell.
-        for stop in self.working.values() {
+        for (_, stop) in self.working.values() {
             stop.cancel();
         }
     }

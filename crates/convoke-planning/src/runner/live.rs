@@ -2,49 +2,85 @@
 
 use std::{
     collections::HashMap,
-    sync::{LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
-use convoke_core::RunId;
+use convoke_core::{RunId, StepId};
 use tokio_util::sync::CancellationToken;
 
-/// What was left behind, by run and number of the start. The token is signalled once it has ended.
+/// What was left behind, by run.
 ///
 /// One for the process: whoever resumes a plan here must know, whichever runner left the work behind. Run ids are made
 /// once and for ever, so that two journals never mean the same by one.
-static LIVE: LazyLock<Mutex<HashMap<(RunId, u64), CancellationToken>>> = LazyLock::new(Mutex::default);
+static LIVE: LazyLock<Mutex<Entries>> = LazyLock::new(Mutex::default);
 
-fn with<T>(act: impl FnOnce(&mut HashMap<(RunId, u64), CancellationToken>) -> T) -> T {
+type Entries = HashMap<RunId, Vec<Arc<Entry>>>;
+
+#[derive(Debug)]
+struct Entry {
+    step: StepId,
+    /// The number of the start. Where it never became durable, another start has the number too.
+    start: u64,
+    /// Signalled once the work has ended.
+    ended: CancellationToken,
+}
+
+fn with<T>(act: impl FnOnce(&mut Entries) -> T) -> T {
     act(&mut LIVE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Says that a start goes on; ends when it is dropped.
 #[derive(Debug)]
 pub(super) struct Live {
-    key: (RunId, u64),
+    run: RunId,
+    entry: Arc<Entry>,
 }
 
 impl Live {
-    pub(super) fn new(run: RunId, start: u64) -> Self {
-        let key = (run, start);
-        with(|live| live.insert(key.clone(), CancellationToken::new()));
-        Self { key }
+    pub(super) fn new(run: RunId, step: StepId, start: u64) -> Self {
+        let entry = Arc::new(Entry { step, start, ended: CancellationToken::new() });
+        with(|live| live.entry(run.clone()).or_default().push(Arc::clone(&entry)));
+        Self { run, entry }
     }
 
     pub(super) fn start(&self) -> u64 {
-        self.key.1
+        self.entry.start
     }
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
-        if let Some(ended) = with(|live| live.remove(&self.key)) {
-            ended.cancel();
-        }
+        with(|live| {
+            if let Some(of_run) = live.get_mut(&self.run) {
+                of_run.retain(|entry| !Arc::ptr_eq(entry, &self.entry));
+                if of_run.is_empty() {
+                    live.remove(&self.run);
+                }
+            }
+        });
+        self.entry.ended.cancel();
     }
 }
 
-/// Signalled when the work of a start has ended; `None` where it does not run here.
-pub(super) fn ended(run: &RunId, start: u64) -> Option<CancellationToken> {
-    with(|live| live.get(&(run.clone(), start)).cloned())
+/// Whether anything of a run goes on here. What goes on is of runs that have ended.
+pub(super) fn is_any(run: &RunId) -> bool {
+    with(|live| live.contains_key(run))
+}
+
+/// Signalled when the work of a start of a step has ended; `None` where it does not run here.
+pub(super) fn ended(run: &RunId, step: &StepId, start: u64) -> Option<CancellationToken> {
+    of_step(run, step, |entry| entry.start == start).pop()
+}
+
+/// Signalled when the work of a step has ended, whichever start it is of; none where it does not run here.
+pub(super) fn all_ended(run: &RunId, step: &StepId) -> Vec<CancellationToken> {
+    of_step(run, step, |_| true)
+}
+
+fn of_step(run: &RunId, step: &StepId, meant: impl Fn(&Entry) -> bool) -> Vec<CancellationToken> {
+    with(|live| {
+        let of_run = live.get(run).into_iter().flatten();
+        let meant = of_run.filter(|entry| entry.step == *step && meant(entry));
+        meant.map(|entry| entry.ended.clone()).collect()
+    })
 }

@@ -164,7 +164,7 @@ impl PlanRunner {
         let now = Clock::new(self.0.wall.clone()).moment();
         let mut commands = Vec::new();
         let start = machine.last_start(index);
-        if live::ended(&head.run, start).is_some() {
+        if live::ended(&head.run, step, start).is_some() {
             let status = machine.status(index);
             return Err(Refusal::NotReset { step: step.clone(), status }.into());
         }

@@ -7,16 +7,19 @@ use std::{
     task::{Context, Poll},
 };
 
-use convoke_core::InScope;
+use convoke_core::{InScope, Scope, StepId};
 use convoke_observability::panic_detail;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    StepContext, StillRunning,
+    StepContext, StepOutcome, StillRunning,
     executor::{Executed, settled},
     machine::{Event, Placement, Start, StepError, StepErrorCode, WorkOutcome},
-    runner::driver::{Driver, Teller, Told},
+    runner::{
+        driver::{Driver, Teller, Told},
+        live,
+    },
 };
 
 pub(super) enum Work {
@@ -26,7 +29,7 @@ pub(super) enum Work {
 }
 
 impl Work {
-    pub(super) fn new(driver: &Driver, start: Start, stop: CancellationToken) -> Self {
+    pub(super) fn new(driver: &Driver, start: Start, id: &StepId, stop: CancellationToken) -> Self {
         let input = driver.machine.input(start.step);
         let of_step = start.deadline.and_then(|deadline| driver.clock.at(deadline));
         let deadline = of_step.into_iter().chain(driver.scope.deadline()).min();
@@ -42,7 +45,7 @@ impl Work {
             start: number,
             opened: driver.clock.opened(),
             work: match begun {
-                Ok(work) => Some(scope.wrap(work)),
+                Ok(work) => Some(scope.wrap(after_earlier(driver, id, &scope, work))),
                 Err(payload) => return Self::panicked_at_once(driver, number, panic_detail(payload)),
             },
         };
@@ -67,6 +70,25 @@ impl Work {
         let _ = driver.teller.send(Told::Event(Event::WorkEnded { start, outcome: panicked(detail), ended }));
         Self::Spawned
     }
+}
+
+/// Has work wait for what an earlier run of this process left running of the same step, where no record said so.
+fn after_earlier(driver: &Driver, id: &StepId, scope: &Scope, work: Executed) -> Executed {
+    if !driver.has_earlier {
+        return work;
+    }
+    let earlier = live::all_ended(driver.shared.id(), id);
+    if earlier.is_empty() {
+        return work;
+    }
+    let stop = scope.cancellation().clone();
+    Box::pin(async move {
+        let ended = futures_util::future::join_all(earlier.iter().map(CancellationToken::cancelled));
+        match stop.run_until_cancelled(ended).await {
+            Some(_) => work.await,
+            None => Ok(StepOutcome::Cancelled),
+        }
+    })
 }
 
 /// Tells when what an executor left running has ended.

@@ -12,13 +12,15 @@ use std::{
     time::Duration,
 };
 
-use convoke_core::{ExecutorError, Journal, LogId, PlanId};
+use convoke_core::{ExecutorError, Journal, LogId, OwnerId, PlanId};
 use convoke_journal::{FileJournal, MemoryJournal};
 use convoke_planning::{
     ApprovalDecision, BoxError, FunctionPlanner, FunctionStepExecutor, Observation, Plan, PlanDraft,
     PlanError, PlanPolicy, PlanRun, PlanRunner, PlanStep, PlanningRequest, Review, RunOptions, StepContext,
     StepExecutor, StepOutcome, StepRequest, StepStatus,
-    machine::{Capabilities, Finding, HookDecision, Refusal, StepErrorCode, StepInput, StopReason},
+    machine::{
+        Capabilities, Durability, Finding, HookDecision, Refusal, StepErrorCode, StepInput, StopReason,
+    },
 };
 use convoke_testkit::{FaultyJournal, JournalFault};
 use tokio::sync::Notify;
@@ -205,6 +207,25 @@ async fn what_still_runs_when_the_store_has_failed_is_not_started_again() {
     tokio::time::sleep(ms(500)).await;
     let run = in_time(runner.resume(&id())).await;
     assert_eq!((run.stop, script.starts("deaf")), (StopReason::Completed, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_still_runs_though_no_record_says_so_is_not_started_beside_itself() {
+    let script = Script::new().with("deaf", [Act::Deaf(ms(500)), Act::Done]);
+    // The plan is there, and nothing after it.
+    let journal = FaultyJournal::new(MemoryJournal::new()).failing(1, JournalFault::Poison);
+    let short = policy(|policy| policy.run_timeout(ms(20)));
+    let runner = |policy| {
+        with(&script, policy, |builder| {
+            let builder = builder.journal(journal.clone()).durability(Durability::OnExit);
+            // The claim cannot be given back either, and is that of its owner.
+            builder.owner(OwnerId::new("me").unwrap())
+        })
+    };
+    let run = in_time(runner(short).run_plan(plan([step("deaf")]))).await;
+    assert_eq!((run.stop, script.is_idle()), (StopReason::StoreFailed, false));
+    let run = in_time(runner(PlanPolicy::default()).resume(&id())).await;
+    assert_eq!((run.stop, script.starts("deaf"), script.most_at_once("d")), (StopReason::Completed, 2, 1));
 }
 
 #[tokio::test(start_paused = true)]
