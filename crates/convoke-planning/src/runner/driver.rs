@@ -396,7 +396,11 @@ impl Driver {
                     self.came.push(Told::Event(Event::Persisted { sequence }));
                     self.observe_checkpoint();
                 }
-                FromLog::Signals(signals) => self.hear(signals),
+                FromLog::Signals(signals) => {
+                    self.hear(signals);
+                    // Another commit would take them before what they say is on record.
+                    return;
+                }
                 FromLog::Failed(error) => {
                     let kind = error.kind();
                     self.store_failed(convoke_core::error_chain(&error), Some(kind));

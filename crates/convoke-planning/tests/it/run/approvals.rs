@@ -2,10 +2,10 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-use convoke_core::{Metadata, PlanId};
+use convoke_core::{Metadata, OwnerId, PlanId};
 use convoke_journal::MemoryJournal;
 use convoke_planning::{
     ApprovalDecision, BoxError, PendingStep, PlanError, PlanEventKind, PlanPolicy, PlanPolicyBuilder,
@@ -13,8 +13,12 @@ use convoke_planning::{
     machine::{HookDecision, PendingKind, Refusal, RequestId, StepErrorCode, StopReason},
 };
 use serde_json::json;
+use tokio::sync::Notify;
 
-use super::support::{Act, Script, ms, policy, runner, with};
+use super::{
+    hooked::{Call, Hooked, When, go_on},
+    support::{Act, Script, ms, policy, runner, with},
+};
 use crate::fixtures::{plan, step};
 
 fn request(pending: &[PendingStep]) -> RequestId {
@@ -252,4 +256,53 @@ async fn who_follows_a_run_hears_of_gates() {
     }
     assert!(kinds.contains(&PlanEventKind::ApprovalRequired), "{kinds:?}");
     assert_eq!(kinds.last(), Some(&PlanEventKind::Finished));
+}
+
+/// The worst moment: a commit ends while a signal is heard, and another one is wanted already. Then the process ends.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_was_heard_survives_its_process() {
+    let journal = MemoryJournal::new();
+    let (armed, told) = (Arc::new(AtomicBool::new(false)), Arc::new(Notify::new()));
+    let (is_armed, appends) = (Arc::clone(&armed), AtomicUsize::new(0));
+    let hooked = Hooked::new(journal.clone(), move |call, when| match (call, when) {
+        (Call::NextSignals, When::After) => {
+            told.notify_one();
+            go_on()
+        }
+        (Call::Append, When::Before) if is_armed.load(Ordering::Relaxed) => {
+            match appends.fetch_add(1, Ordering::Relaxed) {
+                0 => {
+                    let told = Arc::clone(&told);
+                    Box::pin(async move {
+                        told.notified().await;
+                        Ok(())
+                    })
+                }
+                1 => go_on(),
+                _ => Box::pin(std::future::pending()),
+            }
+        }
+        _ => go_on(),
+    });
+    let script = Script::new()
+        .with("s1", [Act::Slow(ms(20))])
+        .with("s2", [Act::Slow(ms(30))])
+        .with("s3", [Act::Slow(ms(500)), Act::Done]);
+    let policy = policy(|policy| policy.max_parallel_steps(3));
+    let owner = OwnerId::new("one").unwrap();
+    let first = with(&script, policy.clone(), |builder| builder.journal(hooked).owner(owner.clone()));
+    let steps = [step("s1"), step("s2"), step("s3"), step("g").gated()];
+    let handle = first.start(plan(steps), RunOptions::new());
+    tokio::time::sleep(ms(10)).await;
+    armed.store(true, Ordering::Relaxed);
+    tokio::time::sleep(ms(30)).await;
+    let open = request(&first.status(&id()).await.unwrap().pending);
+    first.approve(&id(), open, Metadata::new()).await.unwrap();
+    tokio::time::sleep(ms(10)).await;
+
+    // One of the same name stands for the process that comes back.
+    let again = with(&script, policy, |builder| builder.journal(journal).owner(owner));
+    let run = again.resume(&id()).await.unwrap();
+    assert_eq!((run.stop, run.text("g")), (StopReason::Completed, Some("did g")));
+    drop(handle);
 }
