@@ -53,7 +53,9 @@ pub(crate) async fn seed(session: &Session, ctx: &StepContext) -> Result<(), Tas
     for step in ctx.plan().steps() {
         let Some(output) = ctx.output(&step.id) else { continue };
         let task = task_of(&step.id)?;
-        if session.snapshot().task(&task).is_some() {
+        // Else it is what was left of a beginning that its journal cut off.
+        let record = session.snapshot().task(&task).map(|record| record.status);
+        if record == Some(TaskStatus::Completed) {
             continue;
         }
         let mut report = TaskReport::new(task.clone(), session.id().clone(), TaskStatus::Completed);

@@ -20,8 +20,9 @@ async fn to_the_end(house: &House, policy: &PlanPolicy, durability: Durability) 
         let run = if begun { runner.resume(&plan_id()).await } else { runner.run_plan(plan(steps())).await };
         let run = match run {
             Ok(run) => run,
-            Err(PlanError::Journal { .. } | PlanError::Unreadable { .. }) => continue,
-            Err(PlanError::NotFound { .. }) => {
+            Err(PlanError::Journal { .. }) => continue,
+            // Nothing of it has run.
+            Err(PlanError::NotFound { .. } | PlanError::Unreadable { .. }) => {
                 begun = false;
                 continue;
             }

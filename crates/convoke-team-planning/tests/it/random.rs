@@ -132,8 +132,9 @@ async fn to_the_end(house: &House, plan: &Plan, cuts: &[Cut]) -> PlanRun {
                 begun = true;
             }
             Ok(run) => return run,
-            Err(PlanError::Journal { .. } | PlanError::Unreadable { .. } | PlanError::Cancelled) => {}
-            Err(PlanError::NotFound { .. }) => begun = false,
+            Err(PlanError::Journal { .. } | PlanError::Cancelled) => {}
+            // Nothing of it has run.
+            Err(PlanError::NotFound { .. } | PlanError::Unreadable { .. }) => begun = false,
             Err(PlanError::BegunBefore { .. }) => begun = true,
             Err(error) => panic!("{error:?}"),
         }

@@ -1,13 +1,14 @@
 //! The session of a run: what it takes, what it begins with, and how it ends.
 
 use convoke_core::{Artifact, ArtifactId, PlanId, ResumeToken, TaskId, TaskOutput, TaskRequest};
+use convoke_journal::MemoryJournal;
 use convoke_planning::{
     FunctionStepExecutor, PlanPolicy,
     machine::{PendingKind, StepErrorCode, StopReason},
 };
 use convoke_registry::{ExecutionContext, FunctionExecutor};
 use convoke_session::{Author, Limit, SessionLimits, SessionSnapshot};
-use convoke_testkit::{ScriptedExecutor, Step};
+use convoke_testkit::{FaultyJournal, JournalFault, ScriptedExecutor, Step};
 
 use crate::house::{House, code, named, plan, plan_id, policy, registry, session_of, step};
 
@@ -144,7 +145,7 @@ async fn the_session_of_a_completed_plan_is_removed_by_the_observer_and_no_other
 
     let asking = PlanId::new("asking").unwrap();
     let run = runner.run_plan(named("asking", [step("one")])).await.unwrap();
-    assert!(house.team.session(session_of(&run)).is_some());
+    assert!(house.team.session(session_of(&run)).is_some() && run.observer_failures == 0);
     assert!(house.executor().remove_session(&asking, &run.run).await.is_err(), "a task of it is paused");
     let PendingKind::Question { start, .. } = &run.pending[0].kind else { panic!("{run:?}") };
     runner.answer(&asking, *start, "this").await.unwrap();
@@ -175,4 +176,28 @@ async fn without_a_runtime_nothing_is_done() {
         (run.stop, code(run.step("one"))),
         (StopReason::Blocked, Some(StepErrorCode::ExecutionBlocked))
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_session_begins_with_is_there_once_though_its_journal_fails_meanwhile() {
+    let house = House::built(registry([("a", librarian())]), |builder| builder);
+    house.runner(policy(|policy| policy.steps_per_run(2))).run_plan(chain()).await.unwrap();
+    for fault in [JournalFault::Before, JournalFault::After] {
+        for write in 0..8 {
+            let journal = FaultyJournal::new(MemoryJournal::new()).failing(write, fault);
+            let registry = registry([("a", librarian())]);
+            let other = House::built(registry, |builder| builder.journal(journal));
+            // A copy for each round, since the plan ends in each.
+            let fork = PlanId::new(format!("fork-{write}-{fault:?}")).unwrap();
+            let other = House { journal: house.journal.clone(), ..other };
+            let runner = other.runner(policy(|policy| policy.max_attempts(3)));
+            runner.fork(&plan_id(), 6, fork.clone()).await.unwrap();
+            let run = runner.resume(&fork).await.unwrap();
+            assert_eq!(run.text("three"), Some("one/of two/of"), "{write} {fault:?}: {:?}", run.error);
+            let team = texts(&other.snapshot(&run));
+            let team: Vec<_> = team.iter().filter(|(author, _)| *author == Author::Team).collect();
+            // The text of the first is empty.
+            assert_eq!(team.len(), 1, "{write} {fault:?}: {team:?}");
+        }
+    }
 }

@@ -80,3 +80,19 @@ async fn work_that_was_done_after_the_run_had_ended_is_taken_by_the_next() {
     let run = runner.resume(&plan_id()).await.unwrap();
     assert_eq!((run.stop, run.text("one"), agent.calls()), (StopReason::Completed, Some("done"), 1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn work_that_ignores_a_stop_is_detached_however_soon_the_team_gives_it_up() {
+    let agent = ScriptedExecutor::answering(|_| Step::reply("done").after_delay(ms(300)));
+    let house = House::built(registry([("a", agent.clone())]), |builder| builder.grace(ms(5)));
+    let runner = house.runner(PlanPolicy::default());
+    let handle = runner.start(plan([step("one")]), RunOptions::new());
+    tokio::time::sleep(ms(100)).await;
+    handle.cancel();
+    let run = handle.await.unwrap();
+    assert_eq!((run.stop, run.detached), (StopReason::Cancelled, 1));
+    let run = runner.resume(&plan_id()).await.unwrap();
+    assert_eq!((run.executed, agent.calls()), (0, 1), "it still runs: {:?}", run.stop);
+    tokio::time::sleep(ms(300)).await;
+    house.assert_rest();
+}
