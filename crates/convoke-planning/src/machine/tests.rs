@@ -21,5 +21,6 @@ mod running;
 mod scale;
 mod side_effects;
 mod snapshots;
+mod storms;
 mod timing;
 mod turns;

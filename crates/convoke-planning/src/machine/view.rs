@@ -185,6 +185,11 @@ impl Machine {
         }
     }
 
+    /// The number of the last record; 0 before the first.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.ledger.sequence()
+    }
+
     /// Why the run ends, once that is recorded, though it may not be durable yet.
     pub(crate) fn recorded_stop(&self) -> Option<StopReason> {
         match self.closing {

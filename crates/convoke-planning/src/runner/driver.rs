@@ -5,7 +5,7 @@ mod telling;
 mod work;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     future::poll_fn,
     mem,
     sync::Arc,
@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     PlanDraft, StepStatus,
-    machine::{Command, Event, Machine, Refusal, RequestId, StopReason, WorkOutcome},
+    machine::{Command, Durability, Event, Machine, Refusal, RequestId, StopReason, WorkOutcome},
     runner::{
         PlanError, PlanProgress, PlanRun, RunShared, Settings,
         clock::Clock,
@@ -97,6 +97,8 @@ pub(super) struct Driver {
     may_ask_people: Arc<Semaphore>,
     /// Who is asked for an approval, by request.
     asked_people: HashMap<RequestId, AbortHandle>,
+    /// Who said something that is not durable yet, by the record that is to be.
+    unacknowledged: VecDeque<(u64, oneshot::Sender<Result<(), PlanError>>)>,
     /// How often the planner was asked about the present failure.
     revisions_asked: u32,
     refused: Option<String>,
@@ -145,6 +147,7 @@ impl Driver {
             may_ask: Arc::new(Semaphore::new(MAX_ASKS)),
             may_ask_people: Arc::new(Semaphore::new(MAX_ASKS)),
             asked_people: HashMap::new(),
+            unacknowledged: VecDeque::new(),
             revisions_asked: 0,
             refused: None,
             timer: None,
@@ -180,6 +183,8 @@ impl Driver {
             tokio::task::consume_budget().await;
         }
         self.asks.abort_all();
+        // Where the store failed, whoever waits hears that the run is over, and no more.
+        self.unacknowledged.clear();
         // Whoever gets the claim next must know what still works.
         let run = self.shared.id();
         let working = self.working.iter();
@@ -231,10 +236,11 @@ impl Driver {
             for told in came.drain(..) {
                 match told {
                     Told::Event(event) => _ = self.handle(now, event),
-                    Told::Call(event, answer) => {
+                    Told::Call(event, answer) => match self.handle(now, event) {
+                        Ok(()) => self.acknowledge(answer),
                         // Whoever asked may have gone.
-                        let _ = answer.send(self.handle(now, event).map_err(PlanError::from));
-                    }
+                        Err(refusal) => _ = answer.send(Err(refusal.into())),
+                    },
                     Told::Status(answer) => {
                         let stop = self.machine.stop();
                         let _ = answer.send(PlanProgress::of(&self.machine, self.shared.id().clone(), stop));
@@ -290,6 +296,21 @@ impl Driver {
             asked.abort();
         }
         taken
+    }
+
+    /// Tells whoever said something that it is taken, once that is durable where it is to be.
+    fn acknowledge(&mut self, answer: oneshot::Sender<Result<(), PlanError>>) {
+        if self.writer.is_some() && self.settings.durability == Durability::Strict {
+            self.unacknowledged.push_back((self.machine.sequence(), answer));
+        } else {
+            let _ = answer.send(Ok(()));
+        }
+    }
+
+    fn acknowledge_upto(&mut self, durable: u64) {
+        while let Some((_, answer)) = self.unacknowledged.pop_front_if(|(sequence, _)| *sequence <= durable) {
+            let _ = answer.send(Ok(()));
+        }
     }
 
     fn carry_out(&mut self, command: Command) {
@@ -394,6 +415,7 @@ impl Driver {
                     let before = self.head.as_ref().map_or(0, Head::len);
                     let sequence = next.get().saturating_sub(before);
                     self.came.push(Told::Event(Event::Persisted { sequence }));
+                    self.acknowledge_upto(sequence);
                     self.observe_checkpoint();
                 }
                 FromLog::Signals(signals) => {

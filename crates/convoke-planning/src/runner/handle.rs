@@ -62,11 +62,13 @@ impl PlanHandle {
         handle
     }
 
-    /// Approves what a step waits for.
+    /// Approves what a step waits for. Under [`Durability::Strict`](crate::machine::Durability::Strict) it is durable once this
+    /// returns, where there is a journal.
     ///
     /// # Errors
     ///
-    /// [`PlanError::Refused`] where no such request is open, and [`PlanError::Ended`].
+    /// [`PlanError::Refused`] where no such request is open; [`PlanError::Ended`] where the run is over, or ended before the
+    /// approval was durable.
     pub async fn approve(&self, request: RequestId, metadata: Metadata) -> Result<(), PlanError> {
         self.call(Event::Approved { request, metadata }).await
     }

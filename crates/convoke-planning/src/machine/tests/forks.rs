@@ -13,8 +13,9 @@ use crate::{
         ledger::Mark,
         tests::{
             bench::{Bench, ms, policy, step},
-            properties::{case, config, standing, storm, stormy, told},
+            properties::{case, config, standing},
             snapshots::{drive, lively, restored, rich, through_json},
+            storms::{storm, stormy, told},
         },
     },
 };

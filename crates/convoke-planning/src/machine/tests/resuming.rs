@@ -10,8 +10,9 @@ use crate::{
         StopReason, WorkOutcome,
         tests::{
             bench::{Bench, ms, plan, policy, step},
-            properties::{case, config, storm, told},
+            properties::{case, config},
             snapshots::drive,
+            storms::{storm, told},
         },
     },
 };

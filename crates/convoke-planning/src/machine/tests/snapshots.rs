@@ -14,7 +14,8 @@ use crate::{
         phase::Phase,
         tests::{
             bench::{Bench, ms, output, plan, policy, step},
-            properties::{case, config, storm, stormy, told},
+            properties::{case, config},
+            storms::{storm, stormy, told},
         },
     },
 };

@@ -306,3 +306,28 @@ async fn an_answer_that_was_heard_survives_its_process() {
     assert_eq!((run.stop, run.text("g")), (StopReason::Completed, Some("did g")));
     drop(handle);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_handle_was_told_is_durable_once_it_is_answered() {
+    let held = Arc::new(AtomicUsize::new(0));
+    let holds = Arc::clone(&held);
+    let journal = Hooked::new(MemoryJournal::new(), move |call, when| {
+        let time =
+            if (call, when) == (Call::Append, When::Before) { holds.load(Ordering::Relaxed) } else { 0 };
+        Box::pin(async move {
+            tokio::time::sleep(ms(time as u64)).await;
+            Ok(())
+        })
+    });
+    let script = Script::new().with("b", [Act::Slow(ms(500))]);
+    let runner =
+        with(&script, policy(|policy| policy.max_parallel_steps(2)), |builder| builder.journal(journal));
+    let handle = runner.start(plan([step("a").gated(), step("b")]), RunOptions::new());
+    tokio::time::sleep(ms(10)).await;
+    let pending = handle.status().await.unwrap().pending;
+    held.store(100, Ordering::Relaxed);
+    let told = tokio::time::Instant::now();
+    handle.approve(request(&pending), Metadata::new()).await.unwrap();
+    assert_eq!(told.elapsed(), ms(100), "the write of what was told takes so long");
+    assert_eq!(handle.await.unwrap().stop, StopReason::Completed);
+}
