@@ -31,6 +31,7 @@
 //! |---|---|---|
 //! | `team` | yes | registry, sessions, the team runtime and its events |
 //! | `consensus` | no | votes as tasks: the module [`consensus`], `reach_consensus` |
+//! | `journal` | no | `FileJournal`, `MemoryJournal`: where sessions and plans outlive the process |
 //! | `planning` | no | plans and their runs, without a team: the module [`planning`] |
 //! | `team-planning` | no | `team`, `planning`, and `TeamStepExecutor`: agents do the steps of plans |
 //! | `broadcast` | no | `BroadcastSink`: events for user interfaces |
@@ -47,13 +48,18 @@ pub use convoke_consensus::{
     reach_consensus_with,
 };
 pub use convoke_core::{
-    AgentDescriptor, AgentId, AnyLedger, Artifact, ArtifactId, AttemptPart, Budget, BudgetBuilder,
-    BudgetError, BudgetLedger, BudgetUsage, CallId, CapacityPolicy, ErrorCode, ExecutorError, Extension,
-    IdError, IdGenerator, IdProblem, InScope, LedgerError, Lineage, Message, MessageId, Metadata,
-    NotCompleted, Pause, PlanId, RequestDefect, RequestDigest, Reservation, Resume, ResumeToken, Role, Scope,
-    SessionId, Skill, SkillId, SkillOrigin, StepId, TaskError, TaskId, TaskOutcome, TaskOutput, TaskReport,
-    TaskRequest, TaskStatus, Timing, Units, derived_id, error_chain,
+    AgentDescriptor, AgentId, AnyJournal, AnyLedger, Artifact, ArtifactId, AttemptPart, Budget,
+    BudgetBuilder, BudgetError, BudgetLedger, BudgetUsage, CallId, CapacityPolicy, ErrorCode, ExecutorError,
+    Extension, IdError, IdGenerator, IdProblem, InScope, Journal, JournalError, JournalErrorKind,
+    LedgerError, Lineage, LogId, Message, MessageId, Metadata, NotCompleted, OwnerId, Pause, PlanId,
+    RequestDefect, RequestDigest, Reservation, Resume, ResumeToken, Role, RunId, Scope, SessionId, Skill,
+    SkillId, SkillOrigin, StepId, TaskError, TaskId, TaskOutcome, TaskOutput, TaskReport, TaskRequest,
+    TaskStatus, Timing, Units, derived_id, error_chain,
 };
+#[cfg(feature = "journal")]
+pub use convoke_journal as journal;
+#[cfg(feature = "journal")]
+pub use convoke_journal::{FileJournal, MemoryJournal};
 #[cfg(feature = "team")]
 pub use convoke_observability as observability;
 #[cfg(feature = "planning")]
