@@ -22,15 +22,21 @@ pub(crate) struct Side {
     pub(crate) prepare: fn(usize) -> Preparing,
     /// The `tracing` subscriber under which it runs, if any.
     pub(crate) subscriber: Option<fn() -> tracing::Dispatch>,
+    /// Whether it writes files, whose syncs are to be counted.
+    pub(crate) writes_files: bool,
 }
 
 impl Side {
     pub(crate) const fn new(prepare: fn(usize) -> Preparing) -> Self {
-        Self { prepare, subscriber: None }
+        Self { prepare, subscriber: None, writes_files: false }
     }
 
     pub(crate) const fn under(self, subscriber: fn() -> tracing::Dispatch) -> Self {
         Self { subscriber: Some(subscriber), ..self }
+    }
+
+    pub(crate) const fn writing_files(self) -> Self {
+        Self { writes_files: true, ..self }
     }
 }
 

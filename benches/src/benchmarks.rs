@@ -6,9 +6,11 @@ mod dispatch;
 mod events;
 mod fanout;
 mod graphs;
+mod journal;
 mod nested;
 mod plan;
 mod priority;
+mod resume;
 mod session;
 mod sleepers;
 mod team;
@@ -17,7 +19,7 @@ use crate::benchmark::Case;
 
 /// Every case, in the order in which they are measured.
 pub(crate) fn cases() -> Vec<Case> {
-    let groups: [&[Case]; 10] = [
+    let groups: [&[Case]; 12] = [
         &dispatch::CASES,
         &fanout::CASES,
         &sleepers::CASES,
@@ -28,6 +30,8 @@ pub(crate) fn cases() -> Vec<Case> {
         &events::CASES,
         &priority::CASES,
         &plan::CASES,
+        &journal::CASES,
+        &resume::CASES,
     ];
     groups.concat()
 }

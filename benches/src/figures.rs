@@ -33,5 +33,11 @@ pub(crate) fn float(count: usize) -> f64 {
     count as f64
 }
 
+/// The same of a wider count.
+#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2 to the power of 53")]
+pub(crate) fn float_of(count: u64) -> f64 {
+    count as f64
+}
+
 #[cfg(test)]
 mod tests;

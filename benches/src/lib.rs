@@ -22,6 +22,7 @@ mod place;
 mod probe;
 mod report;
 mod series;
+mod syncs;
 mod targets;
 
 pub use options::bench;

@@ -15,8 +15,9 @@ use crate::{
     benchmark::Case,
     benchmarks::cases,
     clock::Clock,
-    figures::{Spread, float},
+    figures::{Spread, float, float_of},
     place::Place,
+    syncs::{self, Syncs},
 };
 
 /// Which case, and how. Written by `bench`, and by whoever profiles one case alone.
@@ -58,6 +59,10 @@ pub(crate) struct Count {
     pub(crate) allocations: f64,
     /// The most bytes in use at a time beyond those at the start.
     pub(crate) peak_bytes: f64,
+    /// Calls that wait until something is durable; `None` where they are not counted.
+    pub(crate) syncs: Option<f64>,
+    /// The bytes that were written into files, counted with the syncs.
+    pub(crate) written_bytes: Option<f64>,
 }
 
 /// What one size asked of the allocator.
@@ -109,12 +114,22 @@ pub fn count(counters: &Counters) -> ExitCode {
 impl Counters {
     fn of(self, place: &Place, size: usize) -> Result<Count> {
         let start = move || {
+            let syncs = Syncs::so_far();
             (self.reset_peak)();
-            (self.allocations)()
+            (syncs, (self.allocations)())
         };
-        let stop = move |before| ((self.allocations)() - before, (self.peak)());
-        let (allocations, peak) = place.run(size, start, stop)?;
-        Ok(Count { allocations: float(allocations), peak_bytes: float(peak) })
+        let stop = move |(syncs, before): (Option<Syncs>, usize)| {
+            let (allocations, peak) = ((self.allocations)() - before, (self.peak)());
+            let syncs = Syncs::so_far().zip(syncs).map(|(now, before)| now.since(before));
+            (allocations, peak, syncs)
+        };
+        let (allocations, peak, syncs) = place.run(size, start, stop)?;
+        Ok(Count {
+            allocations: float(allocations),
+            peak_bytes: float(peak),
+            syncs: syncs.map(|Syncs { syncs, .. }| float_of(syncs)),
+            written_bytes: syncs.map(|Syncs { bytes, .. }| float_of(bytes)),
+        })
     }
 }
 
@@ -151,7 +166,7 @@ impl Probe {
     }
 
     /// Asks the program `time` or `count`, which stands beside this one.
-    fn ask<T: DeserializeOwned>(&self, program: &str) -> Result<T> {
+    fn ask<T: DeserializeOwned>(&self, program: &str, counts_syncs: bool) -> Result<T> {
         let path = env::current_exe()?.with_file_name(format!("{program}{}", env::consts::EXE_SUFFIX));
         ensure!(path.is_file(), "no program {}; build all of `convoke-benches`", path.display());
         let side = self.side.to_possible_value();
@@ -162,7 +177,9 @@ impl Probe {
             .args(["--workers", &self.workers.to_string()])
             .args(["--n", &self.size.to_string()])
             .stderr(Stdio::inherit());
+        let numbers = if counts_syncs { syncs::counting(&mut command)? } else { None };
         let output = command.output().with_context(|| format!("could not start `{program}`"))?;
+        drop(numbers);
         if !output.status.success() {
             bail!("`{program}` ended with {}", output.status);
         }
@@ -177,7 +194,7 @@ pub(crate) fn times(case: &Case, workers: usize, sizes: &[usize], runs: usize) -
     for _ in 0..runs {
         for (&size, times) in sizes.iter().zip(&mut times) {
             let (floor, work) = probes(case, workers, size);
-            times.runs.push((floor.ask("time")?, work.ask("time")?));
+            times.runs.push((floor.ask("time", false)?, work.ask("time", false)?));
         }
     }
     Ok(times)
@@ -187,7 +204,10 @@ pub(crate) fn times(case: &Case, workers: usize, sizes: &[usize], runs: usize) -
 pub(crate) fn counts(case: &Case, workers: usize, sizes: &[usize]) -> Result<Vec<Counts>> {
     let both = |&size: &usize| {
         let (floor, work) = probes(case, workers, size);
-        Ok(Counts { floor: floor.ask("count")?, work: work.ask("count")? })
+        Ok(Counts {
+            floor: floor.ask("count", case.floor.writes_files)?,
+            work: work.ask("count", case.work.writes_files)?,
+        })
     };
     sizes.iter().map(both).collect()
 }

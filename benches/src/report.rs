@@ -5,7 +5,7 @@ use crate::{figures::Spread, series::Line};
 /// Above the lines of [`row`].
 pub(crate) fn header() -> String {
     format!(
-        "{:<24} {:<14} {:>9}  {:>9} {:>24}  {:>20}  {:>8}  {:>7}  {:>17}  {:>19}",
+        "{:<24} {:<14} {:>9}  {:>9} {:>24}  {:>20}  {:>8}  {:>7}  {:>17}  {:>19}  {:>15}  {:>13}",
         "benchmark",
         "runtime",
         "n",
@@ -15,16 +15,18 @@ pub(crate) fn header() -> String {
         "exponent",
         "growth",
         "allocations",
-        "peak KiB"
+        "peak KiB",
+        "syncs",
+        "written bytes"
     )
 }
 
-/// One size: per unit the floor's time, the time with its spread, their ratio, then how both grow, then the allocations
-/// and the peak memory, the floor's in brackets. A dash stands for what was not measured.
+/// One size: per unit the floor's time, the time with its spread, their ratio, then how both grow, then the allocations,
+/// the peak memory, and what was synced and written, the floor's in brackets. A dash stands for what was not measured.
 pub(crate) fn row(line: &Line) -> String {
     let micros = |spread: &Spread| format!("{:.2}", spread.median);
     format!(
-        "{:<24} {:<14} {:>9}  {:>9} {:>24}  {:>20}  {:>8}  {:>7}  {:>17}  {:>19}",
+        "{:<24} {:<14} {:>9}  {:>9} {:>24}  {:>20}  {:>8}  {:>7}  {:>17}  {:>19}  {:>15}  {:>13}",
         line.name(),
         line.place(),
         line.n,
@@ -35,6 +37,8 @@ pub(crate) fn row(line: &Line) -> String {
         or_dash(line.growth.map(|growth| format!("{growth:.2}"))),
         or_dash(beside(line.allocations, line.floor_allocations, 1.0, 2)),
         or_dash(beside(line.peak_bytes, line.floor_peak_bytes, 1024.0, 0)),
+        or_dash(beside(line.syncs, line.floor_syncs, 1.0, 4)),
+        or_dash(beside(line.written_bytes, line.floor_written_bytes, 1.0, 0)),
     )
 }
 

@@ -35,6 +35,13 @@ pub(crate) struct Line {
     pub(crate) peak_bytes: Option<f64>,
     pub(crate) floor_peak_bytes: Option<f64>,
     pub(crate) peak_exponent: Option<f64>,
+    /// Calls that wait until something is durable, where there are files.
+    pub(crate) syncs: Option<f64>,
+    pub(crate) floor_syncs: Option<f64>,
+    /// Written into files.
+    pub(crate) written_bytes: Option<f64>,
+    pub(crate) floor_written_bytes: Option<f64>,
+    pub(crate) written_exponent: Option<f64>,
 }
 
 impl Line {
@@ -107,11 +114,16 @@ fn add_times(lines: &mut [Line], size: Size, times: &[Times]) {
 fn add_counts(lines: &mut [Line], size: Size, counts: &[Counts]) {
     let mut before: Option<(usize, Counts)> = None;
     for (line, &counts) in lines.iter_mut().zip(counts) {
-        let per_unit = |allocations: f64| allocations / float(line.units);
+        let units = float(line.units);
+        let per_unit = |count: f64| count / units;
         line.floor_allocations = Some(per_unit(counts.floor.allocations));
         line.allocations = Some(per_unit(counts.work.allocations));
         line.floor_peak_bytes = Some(counts.floor.peak_bytes);
         line.peak_bytes = Some(counts.work.peak_bytes);
+        line.syncs = counts.work.syncs.map(per_unit);
+        line.floor_syncs = counts.floor.syncs.map(per_unit);
+        line.written_bytes = counts.work.written_bytes.map(per_unit);
+        line.floor_written_bytes = counts.floor.written_bytes.map(per_unit);
         if let (Size::Units, Some((smaller, earlier))) = (size, before) {
             let grows = |amounts: (f64, f64)| {
                 let is_some = amounts.0 > 0.0 && amounts.1 > 0.0;
@@ -119,6 +131,7 @@ fn add_counts(lines: &mut [Line], size: Size, counts: &[Counts]) {
             };
             line.allocation_exponent = grows((earlier.work.allocations, counts.work.allocations));
             line.peak_exponent = grows((earlier.work.peak_bytes, counts.work.peak_bytes));
+            line.written_exponent = earlier.work.written_bytes.zip(counts.work.written_bytes).and_then(grows);
         }
         before = Some((line.n, counts));
     }

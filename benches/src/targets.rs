@@ -12,6 +12,8 @@ pub(crate) enum Figure {
     AllocationExponent,
     PeakExponent,
     PeakBytes,
+    Syncs,
+    WrittenExponent,
 }
 
 impl Figure {
@@ -23,6 +25,8 @@ impl Figure {
             Self::Allocations => line.allocations,
             Self::AllocationExponent => line.allocation_exponent,
             Self::PeakExponent => line.peak_exponent,
+            Self::Syncs => line.syncs,
+            Self::WrittenExponent => line.written_exponent,
             Self::PeakBytes => Some(line.peak_bytes? / float(line.units)),
         }
     }
@@ -35,6 +39,8 @@ impl Figure {
             Self::Allocations => "allocations per unit",
             Self::AllocationExponent => "exponent of the allocations",
             Self::PeakExponent => "exponent of the peak memory",
+            Self::Syncs => "syncs per unit",
+            Self::WrittenExponent => "exponent of the written bytes",
             Self::PeakBytes => "bytes a unit at the peak",
         }
     }
@@ -45,7 +51,12 @@ impl Figure {
         match self {
             Self::Ratio | Self::Growth => 0.10,
             Self::Exponent => 0.05,
-            Self::Allocations | Self::AllocationExponent | Self::PeakExponent | Self::PeakBytes => 0.0,
+            Self::Allocations
+            | Self::AllocationExponent
+            | Self::PeakExponent
+            | Self::PeakBytes
+            | Self::Syncs
+            | Self::WrittenExponent => 0.0,
         }
     }
 }
@@ -72,7 +83,7 @@ const fn target(benchmark: &'static str, figure: Figure, at_most: f64) -> Target
 const LINEAR: f64 = 1.05;
 
 /// Every target. They hold on the current thread and on two workers, at each size.
-pub(crate) const TARGETS: [Target; 33] = [
+pub(crate) const TARGETS: [Target; 41] = [
     // Users wait for models. A task, a channel and a commit come to a few times one bare task; more is waste.
     target("dispatch", Figure::Ratio, 5.0),
     // Two ids, a session with its record, a report, a task, a channel and a scope are some twenty; twice that is enough.
@@ -128,4 +139,16 @@ pub(crate) const TARGETS: [Target; 33] = [
     target("plan", Figure::AllocationExponent, LINEAR),
     // What a run comes to, a row and a place in the queue. Plans of a million steps fit into one gigabyte.
     target("plan", Figure::PeakBytes, 1_024.0),
+    // The end of a step and the start of the next share a commit. One in twenty more: opening, the plan, the end.
+    of_variant("journal", "strict chain", Figure::Syncs, 1.05),
+    // 64 that begin together end together, and the journal waits for the last of them.
+    of_variant("journal", "strict wide", Figure::Syncs, 1.3 / 64.0),
+    of_variant("journal", "relaxed wide", Figure::Ratio, 2.0),
+    // A record says what happened to its step, whatever plan that is in.
+    of_variant("journal", "strict chain", Figure::WrittenExponent, LINEAR),
+    of_variant("journal", "strict wide", Figure::WrittenExponent, LINEAR),
+    of_variant("journal", "relaxed wide", Figure::WrittenExponent, LINEAR),
+    // On top of what is decoded there is a ledger that takes each record, and the hundredth part that runs.
+    target("resume", Figure::Ratio, 3.0),
+    target("resume", Figure::AllocationExponent, LINEAR),
 ];

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use convoke::prelude::TaskOutput;
 use convoke_planning::{
-    FunctionStepExecutor, Plan, PlanPolicy, PlanRunner, PlanRunnerBuilder,
+    FunctionStepExecutor, Plan, PlanPolicy, PlanPolicyBuilder, PlanRunner, PlanRunnerBuilder,
     machine::{Capabilities, StopReason},
 };
 
@@ -73,10 +73,19 @@ fn work(shape: Shape, placement: Placement, units: usize) -> Preparing {
 
 /// A runner whose steps do nothing, for plans of so many.
 pub(super) fn idle(capabilities: Capabilities, units: usize) -> Result<PlanRunnerBuilder> {
-    let policy =
-        PlanPolicy::builder().max_steps(u32::try_from(units)?).max_parallel_steps(u32::try_from(LIMIT)?);
+    Ok(runner(capabilities, policy(units)?.build()?))
+}
+
+/// Room for so many steps, 64 at a time.
+pub(super) fn policy(units: usize) -> Result<PlanPolicyBuilder> {
+    let policy = PlanPolicy::builder().max_steps(u32::try_from(units)?);
+    Ok(policy.max_parallel_steps(u32::try_from(LIMIT)?))
+}
+
+/// A runner whose steps do nothing.
+pub(super) fn runner(capabilities: Capabilities, policy: PlanPolicy) -> PlanRunnerBuilder {
     let nothing = FunctionStepExecutor::new(|_, _| async { Ok(TaskOutput::default()) });
-    Ok(PlanRunner::builder().policy(policy.build()?).executor(nothing.with_capabilities(capabilities)))
+    PlanRunner::builder().policy(policy).executor(nothing.with_capabilities(capabilities))
 }
 
 pub(super) async fn run(runner: PlanRunner, plan: Plan) -> Result<Leftover> {

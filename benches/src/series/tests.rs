@@ -11,8 +11,8 @@ fn case(name: &str) -> Case {
 }
 
 fn counts(allocations: f64, peak_bytes: f64) -> Counts {
-    let floor = Count { allocations: 10.0, peak_bytes: 10.0 };
-    Counts { floor, work: Count { allocations, peak_bytes } }
+    let floor = Count { allocations: 10.0, peak_bytes: 10.0, syncs: None, written_bytes: None };
+    Counts { floor, work: Count { allocations, peak_bytes, syncs: None, written_bytes: None } }
 }
 
 #[test]
@@ -60,4 +60,18 @@ fn counts_have_exponents_where_there_is_something_to_count_and_the_size_is_that_
 
     let lines = super::lines(&case("acquire/1 skill"), 0, &[10, 100, 1_000], None, Some(&counts));
     assert_eq!((lines[2].allocation_exponent, lines[2].peak_exponent), (None, None));
+}
+
+#[test]
+fn syncs_and_bytes_in_files_are_those_of_a_unit_and_bytes_have_an_exponent() {
+    let written = |syncs, bytes| {
+        let counts = counts(1.0, 1.0);
+        Counts { work: Count { syncs: Some(syncs), written_bytes: Some(bytes), ..counts.work }, ..counts }
+    };
+    let counts = [written(10.0, 100.0), written(100.0, 10_000.0)];
+    let lines = lines(&case("dispatch"), 0, &[10, 100], None, Some(&counts));
+    let found: Vec<_> =
+        lines.iter().map(|line| (line.syncs, line.written_bytes, line.written_exponent)).collect();
+    assert_eq!(found, [(Some(1.0), Some(10.0), None), (Some(1.0), Some(100.0), Some(2.0))]);
+    assert_eq!((lines[0].floor_syncs, lines[0].floor_written_bytes), (None, None));
 }
