@@ -1,5 +1,7 @@
 //! The end of a plan's log: who writes records, in cohorts, one commit under way.
 
+mod cohort;
+
 use std::{
     fmt, mem,
     pin::Pin,
@@ -14,6 +16,8 @@ use convoke_core::{
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::{machine::Durability, runner::log::commit_id};
+
+use cohort::Cohort;
 
 /// What a commit may hold, well below what a journal takes.
 const COMMIT_BYTES: usize = 16 << 20;
@@ -61,6 +65,7 @@ pub(super) struct Writer {
     renewing: Option<Doing<Claim>>,
     renew_at: Option<Pin<Box<Sleep>>>,
     failed: bool,
+    cohort: Cohort,
     /// How many commits were begun, which numbers them.
     commits: u64,
 }
@@ -90,6 +95,7 @@ impl Writer {
             renewing: None,
             renew_at: None,
             failed: false,
+            cohort: Cohort::default(),
             commits: 0,
         };
         writer.claimed(claim);
@@ -169,7 +175,7 @@ impl Writer {
     }
 
     /// Begins the next commit where there is something to write, and none is under way.
-    fn begin(&mut self) {
+    fn begin(&mut self, cx: &mut Context<'_>) {
         if self.writing.is_some() || self.failed {
             return;
         }
@@ -188,7 +194,15 @@ impl Writer {
             }));
             return;
         }
+        if strict && self.cohort.waits(self.pending.len()) {
+            // Whoever else has something to do has his turn, and then this looks again.
+            cx.waker().wake_by_ref();
+            return;
+        }
         let commit = self.commit(strict);
+        if strict {
+            self.cohort.begun(commit.records.len());
+        }
         let durable = strict.then_some(self.next);
         self.writing = Some(Box::pin(async move {
             let committed = journal.append(&log, commit).await?;
@@ -202,7 +216,7 @@ impl Writer {
             return Poll::Pending;
         }
         loop {
-            self.begin();
+            self.begin(cx);
             let Some(writing) = &mut self.writing else { break };
             let Poll::Ready(written) = writing.as_mut().poll(cx) else { break };
             self.writing = None;
@@ -210,6 +224,7 @@ impl Writer {
                 Ok(written) => {
                     self.snapshot_due |= written.compaction_due;
                     if let Some(durable) = written.durable {
+                        self.cohort.ended(self.pending.len());
                         return Poll::Ready(Told::Durable(durable));
                     }
                 }
