@@ -8,7 +8,7 @@
 //! were dropped takes five times as long. `bench` calls them in turn, compares and prints; `cargo xtask bench` builds and
 //! runs it.
 //!
-//! It knows the facade, and of plans, which that does not have, their own crate. It judges nothing in a test: what is
+//! It knows the facade, and of plans and journals, which that does not have, their own crates. It judges nothing in a test: what is
 //! time is checked by `bench --check`, and ci checks counts.
 
 mod benchmark;

@@ -32,13 +32,14 @@ struct Options {
     /// Writes every line of the table as JSON too, into a new file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Runs what a user might pick instead, too: scripts of ours in `benches/peers/`.
+    /// Runs what a user might pick instead, too: scripts and a program of ours in `benches/peers/`.
     #[arg(long)]
     peers: bool,
     /// Fails where a target is missed by more than its margin.
     #[arg(long)]
     check: bool,
-    /// Looks at allocations and memory alone, at small sizes: seconds, and the same on every machine.
+    /// Looks at allocations, memory, syncs and bytes alone, at small sizes: within a minute or two, and the same on every
+    /// machine.
     #[arg(long)]
     counts: bool,
 }

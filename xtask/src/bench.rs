@@ -11,7 +11,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     start(workspace, &["--release"], arguments)
 }
 
-/// Checks allocations and memory at small sizes, in the profile that the tests were built in. Time is never checked here.
+/// Checks allocations, memory, syncs and bytes at small sizes, in the profile that the tests were built in. Time is never checked here.
 pub(crate) fn counts(ctx: &mut Context) -> Result<()> {
     start(&ctx.workspace, &[], &["--counts".to_owned(), "--check".to_owned()])
 }

@@ -51,7 +51,7 @@ pub(crate) const STEPS: [Step; 14] = [
     step("tidy", "sizes, module docs, orphans, names, manifests", tidy::run),
     step("deny", "licences, sources, banned and duplicate dependencies", deny::run),
     step("examples", "every example runs and ends as it should", examples::run),
-    step("counts", "what the benchmarks allocate keeps to its targets", bench::counts),
+    step("counts", "what the benchmarks allocate, sync and write keeps to its targets", bench::counts),
     step("package", "the packed crates serve a project outside the workspace", package::run),
 ];
 
