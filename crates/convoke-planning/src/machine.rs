@@ -170,6 +170,8 @@ pub struct Machine {
     closing: Option<Closing>,
     /// Whether records go nowhere any more.
     muted: bool,
+    /// Whether nobody wants to be told of records.
+    unheard: bool,
     /// The last record that is durable.
     persisted: u64,
     /// The last record that a flush was asked for.
@@ -283,6 +285,7 @@ impl Machine {
             ending: None,
             closing: None,
             muted: false,
+            unheard: false,
             persisted: ledger.sequence(),
             flushed: ledger.sequence(),
             ledger,
@@ -339,6 +342,11 @@ impl Machine {
     pub fn with_scorer(mut self, scorer: impl PriorityScorer) -> Self {
         self.queue = self.queue.with_scorer(scorer);
         self
+    }
+
+    /// Says whether records are told from now on; a driver that has nobody to tell them to saves their way.
+    pub(crate) fn tell_records(&mut self, told: bool) {
+        self.unheard = !told;
     }
 
     /// Takes an event, and says what is to be done. An end of work that is told twice, or of an earlier start, does nothing.

@@ -114,7 +114,7 @@ impl Machine {
         debug_assert_eq!(self.ledger.place_of(&entry), Ok(step), "{entry:?}");
         let taken = self.ledger.append_at(&entry, step);
         debug_assert!(taken.is_ok(), "{taken:?}: {entry:?}");
-        if taken.is_ok() && !self.muted {
+        if taken.is_ok() && !self.muted && !self.unheard {
             out.push(Command::Persist(entry));
         }
     }

@@ -1,6 +1,7 @@
 //! Carries out what the plan machine decides, and tells it what comes of that.
 
 mod asks;
+mod keeping;
 mod telling;
 mod work;
 
@@ -13,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use convoke_core::{JournalErrorKind, PlanId, Record, Scope, SignalId, StepId};
+use convoke_core::{PlanId, Record, Scope, SignalId, StepId};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::{
     sync::{Semaphore, mpsc, oneshot},
@@ -24,15 +25,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     PlanDraft, StepStatus,
-    machine::{Command, Durability, Event, Machine, Refusal, RequestId, StopReason, WorkOutcome},
+    machine::{Command, Event, Machine, Refusal, RequestId, StopReason, WorkOutcome},
     runner::{
         PlanError, PlanProgress, PlanRun, RunShared, Settings,
         clock::Clock,
         live::{self, Live},
-        log::{self, Head},
+        log::Head,
         report::RunError,
-        signal::PlanSignal,
-        writer::{Told as FromLog, Writer},
+        writer::Writer,
     },
 };
 
@@ -83,8 +83,10 @@ pub(super) struct Driver {
     teller: Teller,
     inbox: mpsc::UnboundedReceiver<Told>,
     inline: FuturesUnordered<InlineWork>,
-    /// The work under way, by the number of its start.
-    working: BTreeMap<u64, (StepId, CancellationToken)>,
+    /// The work under way, by the number of its start, with the scope that it is done in.
+    working: BTreeMap<u64, (StepId, Scope)>,
+    /// The scope of all work where no step has a time of its own: it is told to stop all at once or not at all.
+    work_scope: Option<Scope>,
     /// Whether an earlier run of this process has left work behind, which a start must not run beside.
     has_earlier: bool,
     /// What of it goes on though the run is over.
@@ -140,6 +142,7 @@ impl Driver {
             inbox,
             inline: FuturesUnordered::new(),
             working: BTreeMap::new(),
+            work_scope: None,
             has_earlier,
             left_behind: Vec::new(),
             attempts: HashMap::new(),
@@ -231,6 +234,7 @@ impl Driver {
     /// Tells the machine what came, and does what it says.
     fn turn(&mut self) {
         let now = self.clock.moment();
+        self.machine.tell_records(self.writer.is_some() || self.is_observed());
         let mut came = mem::take(&mut self.came);
         loop {
             for told in came.drain(..) {
@@ -298,21 +302,6 @@ impl Driver {
         taken
     }
 
-    /// Tells whoever said something that it is taken, once that is durable where it is to be.
-    fn acknowledge(&mut self, answer: oneshot::Sender<Result<(), PlanError>>) {
-        if self.writer.is_some() && self.settings.durability == Durability::Strict {
-            self.unacknowledged.push_back((self.machine.sequence(), answer));
-        } else {
-            let _ = answer.send(Ok(()));
-        }
-    }
-
-    fn acknowledge_upto(&mut self, durable: u64) {
-        while let Some((_, answer)) = self.unacknowledged.pop_front_if(|(sequence, _)| *sequence <= durable) {
-            let _ = answer.send(Ok(()));
-        }
-    }
-
     fn carry_out(&mut self, command: Command) {
         match command {
             Command::Persist(entry) => {
@@ -331,8 +320,8 @@ impl Driver {
             Command::Ready { step } => self.observe_ready(step),
             Command::Start(start) => self.start(start),
             Command::Stop { start, .. } => {
-                if let Some((_, stop)) = self.working.get(&start) {
-                    stop.cancel();
+                if let Some((_, scope)) = self.working.get(&start) {
+                    scope.cancellation().cancel();
                 }
             }
             Command::AskHook { step, request } => self.ask_hook(step, request),
@@ -347,12 +336,6 @@ impl Driver {
                 self.finished = true;
                 self.observe_end(stop);
             }
-        }
-    }
-
-    fn write(&mut self, record: Record) {
-        if let Some(writer) = &mut self.writer {
-            writer.push(record);
         }
     }
 
@@ -376,13 +359,27 @@ impl Driver {
             return;
         };
         self.observe_start(&start);
-        let stop = CancellationToken::new();
-        self.working.insert(start.start, (id.clone(), stop.clone()));
-        let work = Work::new(self, start, &id, stop);
+        let scope = self.scope_of(&start);
+        self.working.insert(start.start, (id.clone(), scope.clone()));
+        let work = Work::new(self, start, &id, &scope);
         match work {
             Work::Inline(work) => self.inline.push(work),
             Work::Spawned => {}
         }
+    }
+
+    /// The scope in which the work of a start is done.
+    fn scope_of(&mut self, start: &crate::machine::Start) -> Scope {
+        if let Some(scope) = &self.work_scope {
+            return scope.clone();
+        }
+        let of_start = start.deadline.and_then(|deadline| self.clock.at(deadline));
+        let deadline = of_start.into_iter().chain(self.scope.deadline()).min();
+        let scope = self.scope.clone().with_cancellation(CancellationToken::new()).with_deadline(deadline);
+        if self.settings.policy.step_timeout().is_none() {
+            self.work_scope = Some(scope.clone());
+        }
+        scope
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -404,66 +401,6 @@ impl Driver {
             self.wants_tick = true;
         }
         if self.came.is_empty() && !self.wants_tick { Poll::Pending } else { Poll::Ready(()) }
-    }
-
-    fn poll_log(&mut self, cx: &mut Context<'_>) {
-        loop {
-            let Some(writer) = &mut self.writer else { return };
-            let Poll::Ready(told) = writer.poll(cx) else { return };
-            match told {
-                FromLog::Durable(next) => {
-                    let before = self.head.as_ref().map_or(0, Head::len);
-                    let sequence = next.get().saturating_sub(before);
-                    self.came.push(Told::Event(Event::Persisted { sequence }));
-                    self.acknowledge_upto(sequence);
-                    self.observe_checkpoint();
-                }
-                FromLog::Signals(signals) => {
-                    self.hear(signals);
-                    // Another commit would take them before what they say is on record.
-                    return;
-                }
-                FromLog::Failed(error) => {
-                    let kind = error.kind();
-                    self.store_failed(convoke_core::error_chain(&error), Some(kind));
-                }
-            }
-        }
-    }
-
-    /// Writes a snapshot where that is worth its bytes.
-    fn compact(&mut self) {
-        let (Some(writer), Some(head)) = (&mut self.writer, &self.head) else { return };
-        if !writer.is_snapshot_due() {
-            return;
-        }
-        match log::snapshot(head, (self.since, self.machine.recorded_stop()), &self.machine.snapshot()) {
-            Ok(records) => writer.compact(records),
-            Err(error) => self.store_failed(convoke_core::error_chain(&error), None),
-        }
-    }
-
-    fn store_failed(&mut self, message: String, kind: Option<JournalErrorKind>) {
-        self.store_error.get_or_insert(message);
-        let event =
-            if kind == Some(JournalErrorKind::Fenced) { Event::ClaimLost } else { Event::StoreFailed };
-        self.came.push(Told::Event(event));
-    }
-
-    fn hear(&mut self, signals: Vec<convoke_core::Signal>) {
-        for signal in signals {
-            // What a newer version said is left for one that understands it.
-            let Some(said) = PlanSignal::from_record(&signal.body) else { continue };
-            if !self.heard.insert(signal.id.clone()) {
-                continue;
-            }
-            if let Some(writer) = &mut self.writer {
-                writer.take(signal.id);
-            }
-            if let Some(event) = said.into_event(self.since) {
-                self.came.push(Told::Event(event));
-            }
-        }
     }
 
     /// What an earlier run left behind in this process, and tells when that ends.
@@ -504,8 +441,8 @@ fn tell_of_cancellation(cancelled: CancellationToken, teller: Teller) {
 impl Drop for Driver {
     fn drop(&mut self) {
         // The runtime has ended, or the run; what still works has nobody to tell.
-        for (_, stop) in self.working.values() {
-            stop.cancel();
+        for (_, scope) in self.working.values() {
+            scope.cancellation().cancel();
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Driver {
-    fn is_observed(&self) -> bool {
+    pub(super) fn is_observed(&self) -> bool {
         let settings = &self.settings;
         !settings.observers.is_empty() || settings.sink.is_some() || self.shared.hub().has_followers()
     }

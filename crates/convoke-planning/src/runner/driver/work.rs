@@ -29,11 +29,8 @@ pub(super) enum Work {
 }
 
 impl Work {
-    pub(super) fn new(driver: &Driver, start: Start, id: &StepId, stop: CancellationToken) -> Self {
+    pub(super) fn new(driver: &Driver, start: Start, id: &StepId, scope: &Scope) -> Self {
         let input = driver.machine.input(start.step);
-        let of_step = start.deadline.and_then(|deadline| driver.clock.at(deadline));
-        let deadline = of_step.into_iter().chain(driver.scope.deadline()).min();
-        let scope = driver.scope.clone().with_cancellation(stop).with_deadline(deadline);
         let (number, placement) = (start.start, start.placement);
         let outputs = driver.machine.outputs().as_of(start.sequence);
         let of_run = (scope.clone(), Arc::clone(&driver.shared));
@@ -45,7 +42,7 @@ impl Work {
             start: number,
             opened: driver.clock.opened(),
             work: match begun {
-                Ok(work) => Some(scope.wrap(after_earlier(driver, id, &scope, work))),
+                Ok(work) => Some(scope.wrap(after_earlier(driver, id, scope, work))),
                 Err(payload) => return Self::panicked_at_once(driver, number, panic_detail(payload)),
             },
         };
