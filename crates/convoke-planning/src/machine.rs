@@ -29,7 +29,7 @@
 //! up to the writer. [`Command::Flush`] asks for it now and [`Event::Persisted`] answers. Under [`Durability::Strict`] a
 //! [`Command::Start`] comes when the record of the start is durable, and so is the completion that it follows from, which
 //! has a smaller number: the two come in one batch and share a commit. Under the others, that holds for steps with
-//! [side effects](Effects::SideEffect) alone. A hook, a provider, a reviewer and a place that is not free are never waited
+//! [side effects](Effects::SideEffect) alone. A hook, a provider, a reflector and a place that is not free are never waited
 //! for before a flush. `Finish` follows when every record is durable, whatever the durability.
 //!
 //! Time is on record with each transition alone: of a process that was killed, what it ran after its last record is not

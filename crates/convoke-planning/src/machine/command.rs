@@ -47,7 +47,7 @@ pub enum Command {
         /// Names the request.
         request: RequestId,
     },
-    /// Ask the reviewer; answer with [`Event::Reviewed`](crate::machine::Event::Reviewed).
+    /// Ask the reflector; answer with [`Event::Reviewed`](crate::machine::Event::Reviewed).
     Review {
         /// The step.
         step: StepIndex,
@@ -89,7 +89,7 @@ pub struct Start {
     pub sequence: u64,
     /// The answer to the question that the step asked before.
     pub answer: Option<Answer>,
-    /// What the reviewer noted when it rejected the output before.
+    /// What the reflector noted when it rejected the output before.
     pub note: Option<Arc<str>>,
     /// Who polls the work.
     pub placement: Placement,

@@ -39,7 +39,7 @@ codes! {
     StepTimeout = "step_timeout";
     /// The process ended five times in a row while it ran.
     InterruptedRepeatedly = "interrupted_repeatedly";
-    /// The reviewer rejected its output, and no attempt is left.
+    /// The reflector rejected its output, and no attempt is left.
     Rejected = "rejected";
     /// A hook or a person denied it.
     Denied = "denied";

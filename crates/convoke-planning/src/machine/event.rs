@@ -59,7 +59,7 @@ pub enum Event {
         /// The start.
         start: u64,
     },
-    /// The reviewer came to a finding.
+    /// The reflector came to a finding.
     Reviewed {
         /// The start whose output it is.
         start: u64,
@@ -188,7 +188,7 @@ pub enum HookDecision {
     RequireApproval,
 }
 
-/// What a reviewer says of an output.
+/// What a reflector says of an output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

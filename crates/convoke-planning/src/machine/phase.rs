@@ -29,7 +29,7 @@ pub(super) enum Phase {
     Running,
     /// Its work was asked to end.
     Stopping,
-    /// A reviewer looks at its output.
+    /// A reflector looks at its output.
     Reviewing,
     /// Its work was given up, and still runs.
     Detached,

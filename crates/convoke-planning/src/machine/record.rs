@@ -108,7 +108,7 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         side_effect: bool,
     },
-    /// The work of a step ended well, and a reviewer is to look at it.
+    /// The work of a step ended well, and a reflector is to look at it.
     Worked {
         /// The step.
         step: StepId,
@@ -122,7 +122,7 @@ pub enum Record {
         /// What came out; left out where it is that of the work that ended before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Arc<TaskOutput>>,
-        /// What the reviewer said of it.
+        /// What the reflector said of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         finding: Option<Finding>,
     },
@@ -155,7 +155,7 @@ pub enum Record {
         /// The step.
         step: StepId,
     },
-    /// The reviewer rejected the output of a step, which is tried again under another key.
+    /// The reflector rejected the output of a step, which is tried again under another key.
     Rejected {
         /// The step.
         step: StepId,

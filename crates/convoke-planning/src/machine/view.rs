@@ -123,7 +123,7 @@ impl Machine {
         self.ledger.notes(step).map(|notes| &notes.approval).filter(|approval| !approval.is_empty())
     }
 
-    /// What the reviewer said of the output of a completed step, where that changed it: one that passed has none, and of a
+    /// What the reflector said of the output of a completed step, where that changed it: one that passed has none, and of a
     /// rejected one [`error`](Self::error) tells.
     pub fn finding(&self, step: StepIndex) -> Option<&Finding> {
         self.ledger.notes(step).and_then(|notes| notes.finding.as_ref())

@@ -16,7 +16,7 @@ use crate::machine::{
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(in crate::machine) struct Notes {
-    /// The output that a reviewer is to look at.
+    /// The output that a reflector is to look at.
     #[serde(skip_serializing_if = "is_unset")]
     pub(in crate::machine) worked: Option<Arc<TaskOutput>>,
     /// The gate that is open.
@@ -37,10 +37,10 @@ pub(in crate::machine) struct Notes {
     /// What it was answered.
     #[serde(skip_serializing_if = "is_unset", deserialize_with = "present")]
     pub(in crate::machine) answer: Option<Value>,
-    /// What the reviewer said of the output that stands, where it is not that of the executor.
+    /// What the reflector said of the output that stands, where it is not that of the executor.
     #[serde(skip_serializing_if = "is_unset")]
     pub(in crate::machine) finding: Option<Finding>,
-    /// What the reviewer noted.
+    /// What the reflector noted.
     #[serde(skip_serializing_if = "is_unset")]
     pub(in crate::machine) review: Option<Arc<str>>,
 }

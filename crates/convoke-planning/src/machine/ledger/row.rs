@@ -12,7 +12,7 @@ use crate::machine::error::StepError;
 pub(in crate::machine) enum Mark {
     #[default]
     None,
-    /// Running: the work ended, a reviewer is to look at it.
+    /// Running: the work ended, a reflector is to look at it.
     Worked,
     /// Running or failed: the work was given up, and may still run.
     Detached,

@@ -35,7 +35,7 @@ fn a_kill_between_the_end_and_the_review_leads_to_the_review() {
     again.find("a", Finding::Pass);
     assert_eq!(again.working(), ["b"]);
     assert_eq!(again.machine.outputs().get(again.at("a")), Some(&output("a")));
-    // Without a reviewer any more, what is done is done.
+    // Without a reflector any more, what is done is done.
     assert_eq!(bench.again(set()).resume().working(), ["b"]);
 }
 

@@ -462,7 +462,7 @@ fn a_step_that_is_blocked_before_it_starts_is_offered_before_anything_follows_fr
 }
 
 #[test]
-fn a_reviewer_may_ask_for_another_plan() {
+fn a_reflector_may_ask_for_another_plan() {
     let machine = Machine::new(plan([step("a")]), replanning(1), |_, _| Some(Capabilities::new()));
     let mut bench = Bench::of(machine.with_reflection()).begin();
     bench.done("a").find("a", Finding::Replan("not this way".into()));
