@@ -106,7 +106,8 @@ impl StepDraft {
         self
     }
 
-    /// Waits until `step` has ended, in whatever terminal status.
+    /// Waits until `step` has ended, in whatever terminal status, and takes as input what came of it: its output, or its status
+    /// and null.
     #[must_use]
     pub fn after_end_of(mut self, step: impl Into<String>) -> Self {
         self.depends_on.push(Dependency::ended(step.into()));

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{Plan, StepIndex, machine::ledger::Ledger};
+use crate::{Plan, StepIndex, Wait, machine::ledger::Ledger};
 
 /// The input of a step, as of now.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -10,8 +10,9 @@ use crate::{Plan, StepIndex, machine::ledger::Ledger};
 pub struct StepInput {
     /// As text: that of the plan, or where it is empty and there are sources, `data` as JSON.
     pub text: String,
-    /// As JSON: that of the plan with `steps.<source>` for each source: its JSON output, or else its text. A source that ended
-    /// otherwise gives `{"status": .., "output": null}`. What is no object stands under `input`.
+    /// As JSON: that of the plan with `steps.<source>` for each source, which are the steps that it takes input from and those
+    /// whose end alone it waits for: its JSON output, or else its text. A source that ended otherwise gives
+    /// `{"status": .., "output": null}`. What is no object stands under `input`.
     pub data: Option<Value>,
 }
 
@@ -20,11 +21,15 @@ impl Ledger {
         let plan: &Plan = self.plan();
         let Some(definition) = plan.step(step) else { return StepInput::default() };
         let (text, data) = (definition.input.clone(), definition.data.clone());
-        if definition.input_from.is_empty() {
+        // Who waits for an end, whatever it is, wants to know what it was.
+        let ended =
+            definition.depends_on.iter().filter(|edge| edge.wait == Wait::Ended).map(|edge| &edge.step);
+        let mut ids = definition.input_from.iter().chain(ended).peekable();
+        if ids.peek().is_none() {
             return StepInput { text, data };
         }
         let mut sources = Map::new();
-        for id in &definition.input_from {
+        for id in ids {
             let Some(source) = plan.index_of(id) else { continue };
             let output = match self.outputs().get(source) {
                 Some(output) => output.data.clone().unwrap_or_else(|| Value::from(output.text.as_str())),

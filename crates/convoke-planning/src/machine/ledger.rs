@@ -9,7 +9,7 @@ mod starts;
 
 pub(super) use notes::Notes;
 pub(super) use revise::moved;
-pub(super) use row::{Mark, Row, is_unset};
+pub(super) use row::{Left, Mark, Row, is_unset};
 
 use std::collections::BTreeMap;
 
@@ -34,6 +34,8 @@ pub(super) struct Ledger {
     elapsed_millis: u64,
     starts: Starts,
     begun: bool,
+    /// Whether a hook or a person ever denied a step.
+    denied: bool,
     /// How often a planner was asked.
     replans: u64,
     /// The step about which a planner is being asked.
@@ -57,6 +59,7 @@ impl Ledger {
             elapsed_millis: 0,
             starts: Starts::default(),
             begun: false,
+            denied: false,
             replans: 0,
             revising: None,
             plan,
@@ -166,7 +169,14 @@ impl Ledger {
                     && self.is_barred(step) == other.is_barred(step)
                     && self.step_of(self.row(step).start) == other.step_of(other.row(step).start)
             })
-            && (self.by_status, self.sequence, self.elapsed_millis, self.starts(), self.begun)
-                == (other.by_status, other.sequence, other.elapsed_millis, other.starts(), other.begun)
+            && (self.by_status, self.sequence, self.elapsed_millis, self.starts(), self.begun, self.denied)
+                == (
+                    other.by_status,
+                    other.sequence,
+                    other.elapsed_millis,
+                    other.starts(),
+                    other.begun,
+                    other.denied,
+                )
     }
 }

@@ -48,6 +48,7 @@ pub struct Snapshot {
     pub(super) elapsed_millis: u64,
     pub(super) starts: u64,
     pub(super) begun: bool,
+    pub(super) denied: bool,
     pub(super) replans: u64,
     pub(super) revising: Option<StepId>,
     /// In plan order where the machine gave it; in any order where it was read.
@@ -64,6 +65,8 @@ struct Header {
     elapsed_millis: u64,
     starts: u64,
     begun: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    denied: bool,
     replans: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     revising: Option<StepId>,
@@ -96,6 +99,7 @@ impl Snapshot {
             elapsed_millis: self.elapsed_millis,
             starts: self.starts,
             begun: self.begun,
+            denied: self.denied,
             replans: self.replans,
             revising: self.revising.clone(),
             steps: count(self.steps.len()),
@@ -129,6 +133,7 @@ impl Snapshot {
             elapsed_millis: header.elapsed_millis,
             starts: header.starts,
             begun: header.begun,
+            denied: header.denied,
             replans: header.replans,
             revising: header.revising,
             steps,

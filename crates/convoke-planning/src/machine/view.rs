@@ -134,6 +134,14 @@ impl Machine {
         self.ledger.row(step).mark == Mark::Detached
     }
 
+    /// Why the run ended that left a step running, and whether its executor ends soon once it is asked to, as it was; `None`
+    /// where no run did.
+    pub fn left_running(&self, step: StepIndex) -> Option<(StopReason, bool)> {
+        let row = self.ledger.row(step);
+        let is_left = row.mark == Mark::Detached && self.status(step) == StepStatus::Running;
+        row.left.filter(|_| is_left).map(|left| (left.stop, left.cooperative))
+    }
+
     /// Whether the step was interrupted and must not be repeated unasked, since nobody knows whether it took effect.
     pub fn is_outcome_unknown(&self, step: StepIndex) -> bool {
         self.ledger.row(step).mark == Mark::OutcomeUnknown

@@ -160,13 +160,10 @@ impl Settings {
     async fn remove_unfinished(&self, plan: &PlanId, log: &LogId) -> Result<(), PlanError> {
         self.check_unfinished(plan, log).await?;
         let claim = self.claim(plan, log).await?;
+        let writer = self.writer(log.clone(), claim, claim.next)?;
         // Until the claim, another runner may have finished it.
-        if let Err(error) = self.check_unfinished(plan, log).await {
-            self.journal()?.abandon(log, claim.token);
-            return Err(error);
-        }
-        let deleted = self.journal()?.delete(log, claim.token).await;
-        deleted.map_err(|error| PlanError::of_journal(plan, error))
+        self.check_unfinished(plan, log).await?;
+        writer.delete().await.map_err(|error| PlanError::of_journal(plan, error))
     }
 
     async fn check_unfinished(&self, plan: &PlanId, log: &LogId) -> Result<(), PlanError> {
@@ -189,14 +186,18 @@ impl Settings {
     }
 
     /// Claims a stored plan and replays it.
-    pub(super) async fn load(&self, plan: &PlanId) -> Result<(Machine, Head, Writer), PlanError> {
+    pub(super) async fn load(
+        &self,
+        plan: &PlanId,
+        executor: impl FnMut(&Plan, StepIndex) -> Option<Capabilities>,
+    ) -> Result<(Machine, Head, Writer), PlanError> {
         let (journal, log) = (self.journal()?, log::log_of(plan));
         let claim = self.claim(plan, &log).await?;
         let writer = self.writer(log.clone(), claim, claim.next)?;
         let contents = journal.read(&log, ReadFrom::Latest).await;
         let contents = contents.map_err(|error| PlanError::of_journal(plan, error))?;
         let mut stored = Stored::read(plan, &contents, u64::MAX)?;
-        let machine = stored.replay(plan, self.policy.clone(), self.asking())?;
+        let machine = stored.replay(plan, self.policy.clone(), executor)?;
         Ok((machine, stored.head, writer))
     }
 
@@ -207,7 +208,7 @@ impl Settings {
         (scope, hub): (Scope, Hub),
         teller: &Teller,
     ) -> Result<Opened, PlanError> {
-        let (machine, head, writer) = self.load(plan).await?;
+        let (machine, head, writer) = self.load(plan, self.asking()).await?;
         let signals = writer.waiting_signals().await.map_err(|error| PlanError::of_journal(plan, error))?;
         let (machine, clock) = self.machine(machine, &scope);
         let shared = Arc::new(RunShared::new(head.run.clone(), hub));

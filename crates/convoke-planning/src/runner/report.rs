@@ -42,6 +42,12 @@ pub struct StepReport {
     /// Whether its work was given up and may still run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub execution_detached: bool,
+    /// Why the run ended that left it running; of a running step that is detached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<StopReason>,
+    /// Whether the executor of such a step ends soon once it is asked to, as each that is detached was.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub executor_cooperative_cancellation: bool,
     /// Whether it was interrupted and must not be repeated unasked, since nobody knows whether it took effect.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outcome_unknown: bool,
@@ -222,6 +228,10 @@ impl StepReport {
             finding: machine.finding(step).cloned(),
             approval: machine.approval(step).cloned().unwrap_or_default(),
             execution_detached: machine.is_detached(step),
+            stop: machine.left_running(step).map(|(stop, _)| stop),
+            executor_cooperative_cancellation: machine
+                .left_running(step)
+                .is_some_and(|(_, cooperative)| cooperative),
             outcome_unknown: machine.is_outcome_unknown(step),
             took_millis: machine.took_millis(step),
         }

@@ -7,8 +7,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
-    PlanError, PlanProgress, PlanRunner,
-    machine::{Command, Event, Machine, PendingKind, Refusal, RequestId},
+    Plan, PlanError, PlanProgress, PlanRunner, StepIndex,
+    machine::{Capabilities, Command, Event, Machine, PendingKind, Refusal, RequestId},
     runner::{
         Settings,
         clock::Clock,
@@ -26,6 +26,11 @@ struct Read {
     stored: Stored,
 }
 
+/// Nothing is run here, so that no executor is asked about steps.
+fn nobody(_: &Plan, _: StepIndex) -> Option<Capabilities> {
+    None
+}
+
 impl Settings {
     async fn read(&self, plan: &PlanId) -> Result<Read, PlanError> {
         self.read_from(plan, ReadFrom::Latest, u64::MAX).await
@@ -36,7 +41,7 @@ impl Settings {
         let contents = self.journal()?.read(&log::log_of(plan), from).await;
         let contents = contents.map_err(|error| PlanError::of_journal(plan, error))?;
         let mut stored = Stored::read(plan, &contents, upto)?;
-        let machine = stored.replay(plan, self.policy.clone(), self.asking())?;
+        let machine = stored.replay(plan, self.policy.clone(), nobody)?;
         Ok(Read { machine, stored })
     }
 
@@ -159,7 +164,7 @@ impl PlanRunner {
     /// the plan is being run.
     pub async fn reset_step(&self, plan: &PlanId, step: &StepId) -> Result<(), PlanError> {
         let unknown = || PlanError::UnknownStep { plan: plan.clone(), step: step.clone() };
-        let (mut machine, head, mut writer) = self.0.load(plan).await?;
+        let (mut machine, head, mut writer) = self.0.load(plan, nobody).await?;
         let index = machine.plan().index_of(step).ok_or_else(unknown)?;
         let now = Clock::new(self.0.wall.clone()).moment();
         let mut commands = Vec::new();
@@ -209,9 +214,12 @@ impl PlanRunner {
     ///
     /// [`PlanError::NotFound`], [`PlanError::Claimed`] where it is being run.
     pub async fn delete(&self, plan: &PlanId) -> Result<(), PlanError> {
-        let (journal, log) = (self.0.journal()?, log::log_of(plan));
+        self.0.journal()?;
+        let log = log::log_of(plan);
         let claim = self.0.claim(plan, &log).await?;
-        journal.delete(&log, claim.token).await.map_err(|error| PlanError::of_journal(plan, error))
+        // Where it fails, or nobody waits for it any more, the claim ends with this.
+        let writer = self.0.writer(log, claim, claim.next)?;
+        writer.delete().await.map_err(|error| PlanError::of_journal(plan, error))
     }
 }
 

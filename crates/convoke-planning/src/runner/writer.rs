@@ -285,6 +285,14 @@ impl Writer {
         async move { journal.waiting_signals(&log, token).await }
     }
 
+    /// Removes the log. The claim ends with it, or with the writer where that fails.
+    pub(super) async fn delete(mut self) -> Result<(), JournalError> {
+        let (journal, log, token) = (self.journal.clone(), self.log.clone(), self.token);
+        journal.delete(&log, token).await?;
+        self.token = FencingToken::new(0);
+        Ok(())
+    }
+
     /// Tells of the signals that were heard and had no record, and gives the log back.
     pub(super) async fn release(mut self) -> Result<(), JournalError> {
         if !self.failed && !self.taken.is_empty() {

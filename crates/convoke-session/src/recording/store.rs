@@ -105,7 +105,13 @@ impl SessionStore {
         let deleted = match self.journal.claim(&log, &self.owner, self.ttl).await {
             Err(error) if error.kind() == JournalErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
-            Ok(claim) => self.journal.delete(&log, claim.token).await,
+            Ok(claim) => {
+                let deleted = self.journal.delete(&log, claim.token).await;
+                if deleted.is_err() {
+                    self.journal.abandon(&log, claim.token);
+                }
+                deleted
+            }
         };
         deleted.map_err(|error| StoreError::of_journal(id, &error))
     }

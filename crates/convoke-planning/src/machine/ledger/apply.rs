@@ -8,15 +8,14 @@ use crate::{
     StepIndex,
     StepStatus::{self, Blocked, Completed, Failed, Pending, Running, Skipped},
     machine::{
-        error::ReplayError,
+        error::{ReplayError, StepErrorCode},
         event::Finding,
-        ledger::{Ledger, Mark, Notes, Row},
+        ledger::{Ledger, Left, Mark, Notes, Row},
         record::{Entry, Record},
     },
 };
 
 impl Ledger {
-    /// A record that cannot be leaves the ledger in no use, which replaying reports.
     /// Where the step of the record is in the plan; `None` where it is about the plan.
     pub(in crate::machine) fn place_of(&self, entry: &Entry) -> Result<Option<StepIndex>, ReplayError> {
         let Some(id) = entry.record.step() else { return Ok(None) };
@@ -24,6 +23,7 @@ impl Ledger {
         self.plan.index_of(id).ok_or_else(unknown).map(Some)
     }
 
+    /// A record that cannot be leaves the ledger in no use, which replaying reports.
     pub(super) fn apply(&mut self, entry: &Entry, step: Option<StepIndex>) -> Result<(), ReplayError> {
         let Some(step) = step else {
             return self.apply_to_plan(entry);
@@ -56,20 +56,7 @@ impl Ledger {
         match &entry.record {
             Record::Begun | Record::Resumed | Record::Revised { .. } | Record::Stopped { .. } => {}
             Record::Started { attempt, side_effect, .. } => {
-                self.becomes(step, Running)?;
-                let next = self.row(step).attempts.saturating_add(1);
-                if *attempt != next {
-                    return Err(format!("it is attempt {attempt} and {next} is next"));
-                }
-                self.starts.push(step);
-                let starts = self.starts();
-                self.change(step, |row| {
-                    row.start = starts;
-                    row.attempts = *attempt;
-                    row.side_effect = *side_effect;
-                    row.started_millis = entry.elapsed_millis;
-                    row.took_millis = None;
-                });
+                self.started(step, (*attempt, *side_effect), entry.elapsed_millis)?;
             }
             Record::Worked { output, .. } => {
                 self.change(step, |row| row.mark = Mark::Worked);
@@ -104,6 +91,7 @@ impl Ledger {
             }
             Record::Blocked { error, .. } => {
                 self.becomes(step, Blocked)?;
+                self.denied |= error.code == StepErrorCode::Denied;
                 self.attempt_ends(step);
                 self.change(step, |row| row.error = Some(Arc::new(error.clone())));
             }
@@ -120,7 +108,10 @@ impl Ledger {
                 self.change(step, |row| row.interruptions = row.interruptions.saturating_add(1));
             }
             Record::OutcomeUnknown { .. } => self.change(step, |row| row.mark = Mark::OutcomeUnknown),
-            Record::Detached { .. } => self.change(step, |row| row.mark = Mark::Detached),
+            Record::Detached { stop, executor_cooperative_cancellation, .. } => self.change(step, |row| {
+                row.mark = Mark::Detached;
+                row.left = Some(Left { stop: *stop, cooperative: *executor_cooperative_cancellation });
+            }),
             Record::DetachedEnded { .. } => self.change(step, |row| row.mark = Mark::None),
             Record::ApprovalRequired { request, hook_asked, .. } => self.note(step, |notes| {
                 notes.gate = Some(*request);
@@ -150,6 +141,29 @@ impl Ledger {
             }
             Record::RevisionFailed { .. } => self.revising = None,
         }
+        Ok(())
+    }
+
+    fn started(
+        &mut self,
+        step: StepIndex,
+        (attempt, side_effect): (u32, bool),
+        started_millis: u64,
+    ) -> Result<(), String> {
+        self.becomes(step, Running)?;
+        let next = self.row(step).attempts.saturating_add(1);
+        if attempt != next {
+            return Err(format!("it is attempt {attempt} and {next} is next"));
+        }
+        self.starts.push(step);
+        let start = self.starts();
+        self.change(step, |row| {
+            row.start = start;
+            row.attempts = attempt;
+            row.side_effect = side_effect;
+            row.started_millis = started_millis;
+            row.took_millis = None;
+        });
         Ok(())
     }
 

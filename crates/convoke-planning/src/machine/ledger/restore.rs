@@ -35,6 +35,7 @@ impl Ledger {
             elapsed_millis: self.elapsed_millis,
             starts: self.starts(),
             begun: self.begun,
+            denied: self.denied,
             replans: self.replans,
             revising: revising.map(|step| step.id.clone()),
             steps: steps.filter(|state| !state.is_fresh()).collect(),
@@ -53,9 +54,9 @@ impl Ledger {
     }
 
     fn opened(snapshot: &Snapshot) -> Result<Self, String> {
-        let Snapshot { sequence, elapsed_millis, starts, begun, replans, .. } = *snapshot;
+        let Snapshot { sequence, elapsed_millis, starts, begun, denied, replans, .. } = *snapshot;
         let untouched = [sequence, elapsed_millis, starts, replans] == [0; 4] && snapshot.steps.is_empty();
-        if !begun && !untouched {
+        if !begun && (denied || !untouched) {
             return Err("plan was not begun, and has a past".into());
         }
         if sequence > MOST {
@@ -66,7 +67,15 @@ impl Ledger {
             return Err(format!("{sequence} records cannot hold {starts} starts and {replans} revisions"));
         }
         let starts = Starts::counted(starts);
-        Ok(Self { sequence, elapsed_millis, starts, begun, replans, ..Self::new(snapshot.plan.clone()) })
+        Ok(Self {
+            sequence,
+            elapsed_millis,
+            starts,
+            begun,
+            denied,
+            replans,
+            ..Self::new(snapshot.plan.clone())
+        })
     }
 
     fn take_steps(&mut self, snapshot: &Snapshot) -> Result<(), String> {

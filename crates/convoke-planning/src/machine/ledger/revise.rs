@@ -6,7 +6,6 @@ use crate::{
     Plan, PlanStep, StepIndex,
     StepStatus::{Blocked, Completed, Failed, Running, Skipped},
     machine::{
-        error::StepErrorCode,
         ledger::{Ledger, Row},
         outputs::Outputs,
     },
@@ -42,14 +41,11 @@ impl Ledger {
 
     /// Takes the next revision of the plan, which is in no [`conflict`](Self::conflict).
     pub(super) fn revise(&mut self, plan: &Plan) -> Result<(), String> {
-        let denied = self
-            .rows
-            .iter()
-            .any(|row| row.error.as_ref().is_some_and(|error| error.code == StepErrorCode::Denied));
         let mut next = Self {
             sequence: self.sequence,
             elapsed_millis: self.elapsed_millis,
             begun: self.begun,
+            denied: self.denied,
             replans: self.replans,
             revising: None,
             ..Self::new(plan.clone())
@@ -57,7 +53,7 @@ impl Ledger {
         let mut skipped = Vec::new();
         for (index, step) in plan.indices().zip(plan.steps()) {
             let Some(before) = self.plan.index_of(&step.id) else {
-                next.change(index, |row| row.gated = denied);
+                next.change(index, |row| row.gated = self.denied);
                 continue;
             };
             let same = self.plan.step(before) == Some(step);

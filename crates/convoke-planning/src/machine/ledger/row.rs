@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::machine::error::StepError;
+use crate::machine::{error::StepError, stop::StopReason};
 
 /// What a status alone does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +18,16 @@ pub(in crate::machine) enum Mark {
     Detached,
     /// Running: interrupted, and whether it took effect is unknown.
     OutcomeUnknown,
+}
+
+/// A run that ended while a step ran on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::machine) struct Left {
+    /// Why it ended.
+    pub(in crate::machine) stop: StopReason,
+    /// Whether the executor ends soon once it is asked to.
+    pub(in crate::machine) cooperative: bool,
 }
 
 /// The durable part of a step, without its status and its output.
@@ -50,6 +60,9 @@ pub(in crate::machine) struct Row {
     /// Whether the last start must not be repeated unasked.
     #[serde(skip_serializing_if = "is_unset")]
     pub(in crate::machine) side_effect: bool,
+    /// The run that left it behind; of a step that is running and detached.
+    #[serde(skip_serializing_if = "is_unset")]
+    pub(in crate::machine) left: Option<Left>,
     /// How long the plan had run when the attempt started that has not ended yet, in milliseconds.
     #[serde(skip_serializing_if = "is_unset")]
     pub(in crate::machine) started_millis: u64,

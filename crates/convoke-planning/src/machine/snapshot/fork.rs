@@ -58,13 +58,14 @@ impl Snapshot {
             }
         }
         self.steps.retain(|state| !state.is_fresh());
-        let Self { plan, begun, steps, .. } = self;
+        let Self { plan, begun, denied, steps, .. } = self;
         let fork = Self {
             plan,
             sequence: 0,
             elapsed_millis: 0,
             starts: 0,
             begun,
+            denied,
             replans: 0,
             revising: None,
             steps,
@@ -79,8 +80,14 @@ impl StepState {
         let was_given_up = self.row.mark == Mark::Detached;
         let is_running = self.status == StepStatus::Running;
         let begins_anew = is_running || was_given_up || self.notes.question.is_some();
-        self.row =
-            Row { start: 0, interruptions: 0, mark: Mark::None, side_effect: false, ..self.row.clone() };
+        self.row = Row {
+            start: 0,
+            interruptions: 0,
+            mark: Mark::None,
+            side_effect: false,
+            left: None,
+            ..self.row.clone()
+        };
         self.notes = Notes {
             worked: None,
             gate: None,

@@ -112,34 +112,34 @@ impl Driver {
         );
     }
 
-    /// The planner has answered.
+    /// The planner has answered. What does not fit is asked for once more; what is no answer is not.
     pub(super) fn revision(&mut self, now: Moment, draft: Result<PlanDraft, String>) {
-        let plan = draft.and_then(|draft| {
-            let draft = self.settings.normalized(draft);
-            let checked = self.settings.validator.validate_revision(self.machine.plan(), draft);
-            checked.map_err(|error| convoke_core::error_chain(&error))
-        });
-        match plan {
+        let draft = match draft {
+            Ok(draft) => self.settings.normalized(draft),
+            Err(reason) => return self.no_revision(now, reason),
+        };
+        let (plan, refused) = match self.settings.validator.validate_revision(self.machine.plan(), draft) {
             Ok(plan) => {
-                self.refused = self.machine.revision_conflict(&plan);
-                if self.refused.is_none() {
-                    self.revisions_asked = 0;
-                } else if self.revisions_asked >= MAX_REVISIONS_ASKED {
-                    let reason = self.refused.take().unwrap_or_default();
-                    return self.no_revision(now, format!("revision_conflict: {reason}"));
-                }
+                let refused = self.machine.revision_conflict(&plan);
+                (Some(plan), refused)
+            }
+            Err(error) => (None, Some(convoke_core::error_chain(&error))),
+        };
+        match (plan, refused) {
+            (Some(plan), None) => {
+                self.revisions_asked = 0;
                 let executors = self.settings.capabilities(&plan);
                 let _ = self.handle(now, Event::RevisionReady { plan, executors });
             }
-            Err(reason)
-                if self.revisions_asked < MAX_REVISIONS_ASKED && self.machine.asked_step().is_some() =>
-            {
-                self.refused = Some(reason);
+            (_, Some(reason)) if self.revisions_asked >= MAX_REVISIONS_ASKED => {
+                self.no_revision(now, format!("revision_conflict: {reason}"));
+            }
+            (_, refused) => {
+                self.refused = refused;
                 if let Some(step) = self.machine.asked_step() {
                     self.ask_planner(step);
                 }
             }
-            Err(reason) => self.no_revision(now, reason),
         }
     }
 

@@ -175,3 +175,14 @@ async fn starts_are_limited_over_all() {
         .unwrap();
     assert_eq!((run.stop, run.executed), (StopReason::StepRunLimit, 3));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_an_end_alone_is_told_what_it_was() {
+    let script = Script::new().with("a", [Act::Fails]);
+    let steps = [step("a"), step("b"), step("sum").after_end_of("a").after_end_of("b")];
+    let policy = policy(convoke_planning::PlanPolicyBuilder::continue_after_failure);
+    let run = runner(&script, policy).run_plan(plan(steps)).await.unwrap();
+    assert_eq!(run.text("sum"), Some("did sum"));
+    let given = serde_json::json!({"steps": {"a": {"status": "failed", "output": null}, "b": "did b"}});
+    assert_eq!(script.seen().last().unwrap().input.data, Some(given));
+}

@@ -137,3 +137,45 @@ async fn a_planner_that_panics_leaves_the_failure() {
     let run = runner.run_plan(plan([step("a")])).await.unwrap();
     assert_eq!((run.stop, run.failed), (StopReason::Failed, 1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_denial_is_remembered_though_its_step_is_gone() {
+    for second in [vec![step("b2")], vec![step("a").with_input("another"), step("b2")]] {
+        let script = Script::new().with("b", [Act::Fails]).with("b2", [Act::Fails]);
+        let last = second.iter().cloned().chain([step("late")]).collect::<Vec<_>>();
+        let drafts = Arc::new(Mutex::new([draft(second), draft(last)].into_iter()));
+        let planner =
+            FunctionPlanner::new(|_: PlanningRequest| async { Err::<PlanDraft, BoxError>("no".into()) })
+                .revising(move |_: Plan, _: Observation| {
+                    let next = drafts.lock().unwrap().next();
+                    async move { next.ok_or_else(|| "nothing else".into()) }
+                });
+        let hook = |request: convoke_planning::StepRequest| async move {
+            Ok::<_, BoxError>(match request.step().unwrap().id.as_str() {
+                "a" => HookDecision::Deny { reason: "no".to_owned() },
+                _ => HookDecision::Allow,
+            })
+        };
+        let grants = |_: convoke_planning::StepRequest| async {
+            Ok::<_, BoxError>(convoke_planning::ApprovalDecision::Later)
+        };
+        let policy = policy(|policy| policy.replanning(9).continue_after_failure());
+        let runner = with(&script, policy, |builder| builder.planner(planner).hook(hook).approvals(grants));
+        let run = runner.run_plan(plan([step("a"), step("b")])).await.unwrap();
+        // Whatever took the place of the denied step, or was added after it, waits for somebody.
+        assert_eq!(
+            script.order(),
+            ["b"],
+            "{:?}",
+            run.plan.steps().iter().map(|step| &step.id).collect::<Vec<_>>()
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_planner_that_has_no_answer_is_not_asked_again() {
+    let script = Script::new().with("a", [Act::Fails]);
+    let (runner, told) = revising(&script, |policy| policy.replanning(9), vec![]);
+    let run = runner.run_plan(plan([step("a")])).await.unwrap();
+    assert_eq!((run.stop, asked(&told).len()), (StopReason::Failed, 1));
+}

@@ -104,7 +104,9 @@ async fn a_run_has_its_time_and_says_what_goes_on() {
         .await
         .unwrap();
     assert_eq!((run.stop, run.elapsed, run.detached), (StopReason::RunTimeout, ms(150), 1));
-    assert_eq!(run.step("a").unwrap().status, StepStatus::Running);
+    let step = run.step("a").unwrap();
+    assert_eq!((step.status, step.stop), (StepStatus::Running, Some(StopReason::RunTimeout)));
+    assert!(!step.executor_cooperative_cancellation);
 }
 
 #[tokio::test(start_paused = true)]

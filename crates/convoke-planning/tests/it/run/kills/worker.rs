@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     io::Write as _,
     path::{Path, PathBuf},
     process::exit,
@@ -81,6 +82,9 @@ impl StepExecutor for Worker {
             }
             Habit::Dies => exit(9),
         }
-        Ok(format!("{id} of {}", input.data.unwrap_or(Value::Null)).into())
+        // What it was given in few words: a text of the whole would grow with each step.
+        let mut given = DefaultHasher::new();
+        input.data.unwrap_or(Value::Null).to_string().hash(&mut given);
+        Ok(format!("{id} of {:x}", given.finish()).into())
     }
 }
