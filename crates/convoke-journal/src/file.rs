@@ -34,7 +34,7 @@ use convoke_core::{
     OwnerId, ReadFrom, Signal, Snapshot,
 };
 use parking_lot::Mutex;
-use tokio::time;
+use tokio::{sync::oneshot, time};
 
 use self::{files::Files, folder::Folder, held::Held, writer::Settings};
 use crate::{REMEMBERED, limits, refusal};
@@ -68,6 +68,8 @@ struct Inner {
     files: Arc<dyn Files>,
     settings: Settings,
     held: Mutex<HashMap<LogId, Arc<Held>>>,
+    /// The ends of claims that nobody has waited for, so that the next claim of the log does.
+    ending: Mutex<HashMap<LogId, oneshot::Receiver<()>>>,
 }
 
 impl FileJournal {
@@ -91,7 +93,7 @@ impl FileJournal {
     }
 
     fn new(root: PathBuf, files: Arc<dyn Files>, settings: Settings) -> Self {
-        Self(Arc::new(Inner { root, files, settings, held: Mutex::default() }))
+        Self(Arc::new(Inner { root, files, settings, held: Mutex::default(), ending: Mutex::default() }))
     }
 
     fn folder_of(&self, log: &LogId) -> Folder {
@@ -112,6 +114,15 @@ impl FileJournal {
         let looked = Arc::clone(held);
         let untold = self.blocking(held.folder.clone(), move |_, _| looked.untold()).await?;
         Ok(held.tell(untold))
+    }
+
+    /// Waits for the end of a claim that was abandoned.
+    async fn abandoned(&self, log: &LogId) {
+        let ending = self.0.ending.lock().remove(log);
+        if let Some(ended) = ending {
+            // Where the runtime ended before, so did the claim.
+            _ = ended.await;
+        }
     }
 
     /// Forgets a claim that has ended.
@@ -180,6 +191,7 @@ impl Journal for FileJournal {
             Some(held) => return Err(refusal::claimed(log, Some(&held.owner))),
             None => None,
         };
+        self.abandoned(log).await;
         let (files, owner, settings) = (Arc::clone(&self.0.files), owner.clone(), self.0.settings);
         let held = self
             .blocking(self.folder_of(log), move |folder, _| {
@@ -208,8 +220,13 @@ impl Journal for FileJournal {
     fn abandon(&self, log: &LogId, token: FencingToken) {
         // Where the token is no longer the owner's there is nothing to end.
         if let Ok(held) = self.owned(log, token) {
-            held.abandon();
+            let ended = held.abandon();
             self.forget(&held);
+            if let Some(ended) = ended {
+                let mut ending = self.0.ending.lock();
+                ending.retain(|_, ended| ended.try_recv() == Err(oneshot::error::TryRecvError::Empty));
+                ending.insert(log.clone(), ended);
+            }
         }
     }
 
@@ -233,6 +250,7 @@ impl Journal for FileJournal {
     }
 
     async fn read(&self, log: &LogId, from: ReadFrom) -> Result<LogContents, JournalError> {
+        self.abandoned(log).await;
         if let Some(held) = self.held(log) {
             held.written().await?;
         }

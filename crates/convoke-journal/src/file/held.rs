@@ -150,17 +150,23 @@ impl Held {
         self.answered(answer).await
     }
 
-    /// Ends the claim without waiting: what is in line is written all the same.
-    pub(super) fn abandon(self: &Arc<Self>) {
-        let closed = self.in_line(|line| line.close().ok_or_else(|| self.fenced()));
+    /// Ends the claim without waiting: what is in line is written all the same. The answer comes once it has ended.
+    pub(super) fn abandon(self: &Arc<Self>) -> Option<oneshot::Receiver<()>> {
+        let ended = self.in_line(|line| line.abandon().ok_or_else(|| self.fenced()));
         self.stirred.notify_waiters();
-        if closed.is_err_and(|error| error.kind() == JournalErrorKind::Io) {
-            // Outside a runtime nobody can serve the line; whoever serves it now ends the claim when it is done.
-            let mut line = self.line.lock();
-            _ = line.close();
-            if !line.is_served {
-                self.writer.lock().unlock();
+        match ended {
+            Ok(ended) => Some(ended),
+            Err(error) if error.kind() == JournalErrorKind::Io => {
+                // Outside a runtime nobody can serve the line; whoever serves it now ends the claim when it is done.
+                let mut line = self.line.lock();
+                let ended = line.abandon();
+                if !line.is_served {
+                    self.writer.lock().unlock();
+                    return None;
+                }
+                ended
             }
+            Err(_) => None,
         }
     }
 

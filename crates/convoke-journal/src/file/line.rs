@@ -50,6 +50,8 @@ pub(super) enum Job {
     Sync(Answer<()>),
     /// Nothing comes after this.
     Close(oneshot::Sender<Closed>),
+    /// As `Close`, and nobody wants the lock.
+    Abandon(oneshot::Sender<()>),
     /// As `Close`, and the log is to be removed.
     Delete(Answer<()>),
 }
@@ -251,6 +253,17 @@ impl Line {
         self.is_closed = true;
         let (answer, receiver) = oneshot::channel();
         self.jobs.push_back(Job::Close(answer));
+        Some(receiver)
+    }
+
+    /// As [`close`](Self::close), and the lock is given up.
+    pub(super) fn abandon(&mut self) -> Option<oneshot::Receiver<()>> {
+        if self.is_closed {
+            return None;
+        }
+        self.is_closed = true;
+        let (answer, receiver) = oneshot::channel();
+        self.jobs.push_back(Job::Abandon(answer));
         Some(receiver)
     }
 

@@ -103,16 +103,16 @@ impl Writer {
                 reply(answer, done);
             }
             Job::Close(answer) => {
-                let failure = attempt(held, failure, || {
-                    // What this owner has read may be what an earlier one did not live to see durable.
-                    if self.live.durable_end < self.live.end {
-                        self.ready(held)?;
-                    }
-                    self.make_durable(held)
-                });
-                let failure = failure.err();
+                let failure = attempt(held, failure, || self.make_all_durable(held)).err();
                 self.file = None;
                 _ = answer.send(Closed { lock: self.lock.take(), failure });
+            }
+            Job::Abandon(answer) => {
+                // Nobody is there to hear of a failure; the next owner reads what is there.
+                _ = attempt(held, failure, || self.make_all_durable(held));
+                self.file = None;
+                self.unlock();
+                _ = answer.send(());
             }
             Job::Delete(answer) => {
                 // A failed write of the log does not keep it from being removed.
@@ -121,6 +121,14 @@ impl Writer {
                 reply(answer, done);
             }
         }
+    }
+
+    fn make_all_durable(&mut self, held: &Held) -> io::Result<()> {
+        // What this owner has read may be what an earlier one did not live to see durable.
+        if self.live.durable_end < self.live.end {
+            self.ready(held)?;
+        }
+        self.make_durable(held)
     }
 
     fn write_frame(&mut self, held: &Held, commits: &[CommitJob]) -> io::Result<()> {

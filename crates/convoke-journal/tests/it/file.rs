@@ -207,3 +207,18 @@ async fn two_journals_of_one_process_are_as_two_processes() {
     let later = self::claim(&two).await;
     assert_eq!((later.token.get(), later.next), (2, Sequence::new(1)));
 }
+
+#[tokio::test]
+async fn who_claims_waits_for_the_end_of_what_was_abandoned_here() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = FileJournal::open(folder.path().join("journal")).await.unwrap();
+    journal.create(&log()).await.unwrap();
+    for n in 0..40_u64 {
+        let owner = OwnerId::new(format!("owner-{n}")).unwrap();
+        let claim = journal.claim(&log(), &owner, Duration::ZERO).await.unwrap();
+        let commit = Commit::new(CommitId::new(format!("c{n}")).unwrap(), claim.token, claim.next);
+        journal.append(&log(), commit.with_record("written").relaxed()).await.unwrap();
+        journal.abandon(&log(), claim.token);
+    }
+    assert_eq!(journal.read(&log(), ReadFrom::Latest).await.unwrap().records.len(), 40);
+}
