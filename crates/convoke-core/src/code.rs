@@ -28,7 +28,8 @@ macro_rules! codes {
             /// The status of a report that carries this code.
             ///
             /// [`SessionFull`](Self::SessionFull) is [`Blocked`](TaskStatus::Blocked) where admission finds no room,
-            /// which is what this says, and [`Failed`](TaskStatus::Failed) where the commit finds none.
+            /// which is what this says, and [`Failed`](TaskStatus::Failed) where the commit finds none. A task whose session
+            /// another runtime owns is [`Blocked`](TaskStatus::Blocked) with [`StoreFailed`](Self::StoreFailed).
             pub fn status(self) -> TaskStatus {
                 match self { $(Self::$name => TaskStatus::$status,)* }
             }

@@ -40,7 +40,8 @@ impl PlanDraft {
         Self { goal: goal.into(), ..Self::default() }
     }
 
-    /// Names the plan.
+    /// Names the plan. A plan without a name gets a random one, another each time that it is made of the draft: give a plan a
+    /// name that is to be found again in a journal.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());

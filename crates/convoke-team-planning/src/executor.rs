@@ -40,7 +40,7 @@ use crate::{
 /// | task | step |
 /// |---|---|
 /// | completed | completed: text, JSON data, and all artifacts of the attempt |
-/// | input required | a question; the answer continues the task at the same agent, under the same attempt |
+/// | input required | a question; the answer continues the task at the same agent, under the same attempt, with what the agent put into its resume token and without the input |
 /// | blocked | blocked; tried again while attempts remain where the [code](convoke_core::ErrorCode::is_retryable) allows it |
 /// | failed, cancelled | failed |
 /// | timed out | failed with `step_timeout`, detached until the work has really ended |
@@ -89,7 +89,8 @@ impl TeamStepExecutor {
         self
     }
 
-    /// An observer for the runner, which removes the session of a run once its plan is completed.
+    /// An observer for the runner, which removes the session of a run once its plan is completed. Of a session that is in a
+    /// journal the log stays; [`remove_session`](Self::remove_session) removes that too.
     pub fn session_removal(&self) -> SessionRemoval {
         SessionRemoval::new(self.team.sessions())
     }

@@ -65,6 +65,8 @@ pub use convoke_observability as observability;
 #[cfg(feature = "planning")]
 pub use convoke_planning as planning;
 #[cfg(feature = "planning")]
+pub use convoke_planning::RunOptions as PlanRunOptions;
+#[cfg(feature = "planning")]
 pub use convoke_planning::{
     AgentStepExecutor, AnyStepExecutor, ApprovalDecision, ApprovalProvider, CompositeStepExecutor,
     FunctionPlanner, FunctionStepExecutor, InvalidPlan, PendingStep, Plan, PlanCodec, PlanDraft, PlanError,

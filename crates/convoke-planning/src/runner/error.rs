@@ -44,7 +44,7 @@ pub enum PlanError {
         plan: PlanId,
     },
     /// Another runner has the plan.
-    #[error("plan `{plan}` is run by another runner; wait until that has ended, or send it a signal")]
+    #[error("plan `{plan}` is run by another runner; wait until that has ended, or end it with `cancel`")]
     Claimed {
         /// The plan.
         plan: PlanId,
@@ -77,7 +77,7 @@ pub enum PlanError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The plan has no such step.
-    #[error("plan `{plan}` has no step `{step}`")]
+    #[error("plan `{plan}` has no step `{step}`; name one that it has")]
     UnknownStep {
         /// The plan.
         plan: PlanId,
@@ -85,7 +85,7 @@ pub enum PlanError {
         step: StepId,
     },
     /// The plan is not running, so there is nothing to cancel.
-    #[error("plan `{plan}` is not running")]
+    #[error("plan `{plan}` is not running; there is nothing to cancel")]
     NotRunning {
         /// The plan.
         plan: PlanId,

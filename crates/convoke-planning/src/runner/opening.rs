@@ -194,11 +194,21 @@ impl Settings {
         let (journal, log) = (self.journal()?, log::log_of(plan));
         let claim = self.claim(plan, &log).await?;
         let writer = self.writer(log.clone(), claim, claim.next)?;
-        let contents = journal.read(&log, ReadFrom::Latest).await;
-        let contents = contents.map_err(|error| PlanError::of_journal(plan, error))?;
-        let mut stored = Stored::read(plan, &contents, u64::MAX)?;
-        let machine = stored.replay(plan, self.policy.clone(), executor)?;
-        Ok((machine, stored.head, writer))
+        let read = async {
+            let contents = journal.read(&log, ReadFrom::Latest).await;
+            let contents = contents.map_err(|error| PlanError::of_journal(plan, error))?;
+            let mut stored = Stored::read(plan, &contents, u64::MAX)?;
+            let machine = stored.replay(plan, self.policy.clone(), executor)?;
+            Ok((machine, stored.head))
+        };
+        match read.await {
+            Ok((machine, head)) => Ok((machine, head, writer)),
+            Err(error) => {
+                // It is what was read that matters.
+                let _ = writer.release().await;
+                Err(error)
+            }
+        }
     }
 
     async fn open_stored(

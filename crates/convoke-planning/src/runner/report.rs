@@ -94,7 +94,7 @@ pub struct PlanRun {
     pub plan: Plan,
     /// The run: the same over all resumes.
     pub run: RunId,
-    /// Where each step stands, in plan order.
+    /// Where each step stands, in plan order; [`reports`](Self::reports) has the ids with them.
     pub steps: Vec<StepReport>,
     /// Why it ended.
     pub stop: StopReason,
@@ -168,6 +168,11 @@ impl PlanRun {
     /// Where a step stands; `None` where the plan has no such step.
     pub fn step(&self, step: impl AsRef<str>) -> Option<&StepReport> {
         self.steps.get(self.plan.index_of(step)?.row())
+    }
+
+    /// Where the steps stand, each with its id, in plan order.
+    pub fn reports(&self) -> impl Iterator<Item = (&StepId, &StepReport)> {
+        self.plan.steps().iter().map(|step| &step.id).zip(&self.steps)
     }
 
     /// The text of a completed step.

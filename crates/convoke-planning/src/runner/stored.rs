@@ -45,6 +45,31 @@ impl Settings {
         Ok(Read { machine, stored })
     }
 
+    /// What is recorded of a reset.
+    fn reset(
+        &self,
+        plan: &PlanId,
+        step: &StepId,
+        mut machine: Machine,
+        head: &Head,
+    ) -> Result<Vec<Command>, PlanError> {
+        let unknown = || PlanError::UnknownStep { plan: plan.clone(), step: step.clone() };
+        let index = machine.plan().index_of(step).ok_or_else(unknown)?;
+        let now = Clock::new(self.wall.clone()).moment();
+        let mut commands = Vec::new();
+        let start = machine.last_start(index);
+        if live::ended(&head.run, step, start).is_some() {
+            let status = machine.status(index);
+            return Err(Refusal::NotReset { step: step.clone(), status }.into());
+        }
+        // What an earlier process left behind has ended with it.
+        if machine.is_detached(index) {
+            machine.handle(now, Event::DetachedEnded { start }, &mut commands)?;
+        }
+        machine.handle(now, Event::ResetStep { step: index }, &mut commands)?;
+        Ok(commands)
+    }
+
     async fn signal(&self, plan: &PlanId, signal: PlanSignal) -> Result<(), PlanError> {
         let of_journal = |error| PlanError::of_journal(plan, error);
         let log = log::log_of(plan);
@@ -163,23 +188,15 @@ impl PlanRunner {
     /// [`PlanError::Refused`] where the step is completed or pending, or its work still runs; [`PlanError::Claimed`] where
     /// the plan is being run.
     pub async fn reset_step(&self, plan: &PlanId, step: &StepId) -> Result<(), PlanError> {
-        let unknown = || PlanError::UnknownStep { plan: plan.clone(), step: step.clone() };
-        let (mut machine, head, mut writer) = self.0.load(plan, nobody).await?;
-        let index = machine.plan().index_of(step).ok_or_else(unknown)?;
-        let now = Clock::new(self.0.wall.clone()).moment();
-        let mut commands = Vec::new();
-        let start = machine.last_start(index);
-        if live::ended(&head.run, step, start).is_some() {
-            let status = machine.status(index);
-            return Err(Refusal::NotReset { step: step.clone(), status }.into());
-        }
-        // What an earlier process left behind has ended with it.
-        if machine.is_detached(index) {
-            machine.handle(now, Event::DetachedEnded { start }, &mut commands)?;
-        }
-        machine.handle(now, Event::ResetStep { step: index }, &mut commands)?;
-        write(plan, &mut writer, commands).await?;
-        writer.release().await.map_err(|error| PlanError::of_journal(plan, error))
+        let (machine, head, mut writer) = self.0.load(plan, nobody).await?;
+        let commands = self.0.reset(plan, step, machine, &head);
+        let written = match commands {
+            Ok(commands) => write(plan, &mut writer, commands).await,
+            Err(error) => Err(error),
+        };
+        // Also where the step is not reset: whoever comes next finds the plan free.
+        let released = writer.release().await.map_err(|error| PlanError::of_journal(plan, error));
+        written.and(released)
     }
 
     /// Makes a new plan, under `id`, of how a stored plan stood after one of its records: with the outputs of the steps
