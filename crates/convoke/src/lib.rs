@@ -131,6 +131,7 @@ pub mod prelude {
 mod documents {
     #[doc = include_str!("../../../README.md")]
     mod readme {}
+    #[cfg(feature = "journal")]
     #[doc = include_str!("../../../docs/guides/a-first-team.md")]
     mod a_first_team {}
     #[doc = include_str!("../../../docs/guides/capacity-and-nested-work.md")]
