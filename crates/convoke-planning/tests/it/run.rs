@@ -12,6 +12,7 @@ mod order;
 mod properties;
 mod reflection;
 mod revision;
+mod scope;
 mod support;
 mod telling;
 mod time;

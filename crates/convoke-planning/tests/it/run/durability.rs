@@ -1,15 +1,23 @@
 //! What is kept, and what a later run makes of it.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use convoke_core::{Journal, LogId, OwnerId, PlanId, ReadFrom};
 use convoke_journal::{FileJournal, MemoryJournal};
 use convoke_planning::{
-    FunctionStepExecutor, PlanError, PlanPolicy, PlanRunner, RunOptions, StepStatus, UnreadableLog,
+    FunctionStepExecutor, PlanError, PlanPolicy, PlanRunner, PlanWork, RunOptions, StepStatus, UnreadableLog,
     machine::{Capabilities, Durability, Effects, Refusal, StepErrorCode, StopReason},
 };
+use futures_util::FutureExt as _;
+use tokio::sync::Notify;
 
-use super::support::{Act, Script, ms, policy, runner, with};
+use super::{
+    hooked::{Call, Hooked, When, go_on},
+    support::{Act, Script, ms, policy, runner, with},
+};
 use crate::fixtures::{large, step};
 
 fn id() -> PlanId {
@@ -85,7 +93,7 @@ async fn an_owner_that_stalled_is_fenced() {
     let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
     let handle = runner.start(chain(2), RunOptions::new());
     tokio::time::sleep(ms(10)).await;
-    // Somebody with the name of the owner is the owner, come back.
+    // Of another name: whoever has the name of the owner is the owner, come back, and waits for nothing to run out.
     let thief = OwnerId::new("thief").unwrap();
     let taken = take(&journal, &thief).await;
     let run = handle.await.unwrap();
@@ -104,6 +112,25 @@ async fn take(journal: &MemoryJournal, owner: &OwnerId) -> convoke_core::Fencing
             return claim.token;
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_whose_claim_has_run_out_starts_nothing() {
+    let (started, journal) = (Arc::new(Mutex::new(Vec::new())), MemoryJournal::new());
+    let noted = Arc::clone(&started);
+    let executor = FunctionStepExecutor::new(move |_, ctx| {
+        noted.lock().unwrap().push(ctx.step().id.to_string());
+        async {
+            // The thread was busy for longer than a claim lasts, and the owner has no turn to renew it.
+            let advanced = tokio::time::advance(Duration::from_secs(31)).now_or_never();
+            Ok(format!("{advanced:?}"))
+        }
+    });
+    // No start waits for a commit, which would be refused.
+    let builder = PlanRunner::builder().executor(executor).journal(journal.clone());
+    let runner = builder.durability(Durability::Relaxed).build().unwrap();
+    assert_eq!(runner.run_plan(chain(2)).await.unwrap().stop, StopReason::ClaimLost);
+    assert_eq!(*started.lock().unwrap(), ["s0"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -184,6 +211,58 @@ async fn cancelling_from_elsewhere_ends_the_run_that_goes_on_and_no_other() {
     let refused = runner.cancel(&id()).await.unwrap_err();
     assert!(matches!(refused, PlanError::NotRunning { .. }), "{refused:?}");
     assert_eq!(runner.resume(&id()).await.unwrap().stop, StopReason::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_a_run_that_did_not_hear_of_it_ends_no_later_one() {
+    let (script, journal) = (Script::new().with("s0", [Act::Slow(ms(50))]), MemoryJournal::new());
+    let deaf = Hooked::new(journal.clone(), |call, _| match call {
+        Call::NextSignals => Box::pin(std::future::pending()),
+        _ => go_on(),
+    });
+    let first = with(&script, PlanPolicy::default(), |builder| builder.journal(deaf));
+    let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    let cancelled = async {
+        tokio::time::sleep(ms(10)).await;
+        runner.cancel(&id()).await.unwrap();
+    };
+    // Nobody waits for the first one any more.
+    tokio::select! {
+        run = first.run_plan(chain(2)) => panic!("{run:?}"),
+        () = cancelled => {}
+    }
+    tokio::time::sleep(ms(10)).await;
+    assert_eq!(runner.resume(&id()).await.unwrap().stop, StopReason::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_a_run_that_ends_meanwhile_does_not_end_the_next_one() {
+    let journal = MemoryJournal::new();
+    let script = Script::new().with("s0", [Act::Slow(ms(50))]).with("s1", [Act::Slow(ms(50))]);
+    let held = Arc::new(Notify::new());
+    let until = Arc::clone(&held);
+    let slow = Hooked::new(journal.clone(), move |call, when| {
+        if (call, when) != (Call::Signal, When::Before) {
+            return go_on();
+        }
+        let until = Arc::clone(&until);
+        Box::pin(async move {
+            until.notified().await;
+            Ok(())
+        })
+    });
+    let one = with(&script, policy(|policy| policy.steps_per_run(1)), |builder| builder.journal(slow));
+    let handle = one.start(chain(2), RunOptions::new());
+    tokio::time::sleep(ms(10)).await;
+    // It has read of the first run, and says so while the second goes on.
+    let cancelled = tokio::spawn(async move { one.cancel(&id()).await });
+    assert_eq!(handle.await.unwrap().stop, StopReason::StepBudget);
+    let rest = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    let handle = rest.start(id(), RunOptions::new());
+    tokio::time::sleep(ms(10)).await;
+    held.notify_one();
+    cancelled.await.unwrap().unwrap();
+    assert_eq!(handle.await.unwrap().stop, StopReason::Completed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -297,7 +376,7 @@ async fn a_side_effect_that_was_interrupted_is_not_repeated() {
     let (script, journal) = (Script::new().with("s0", [Act::Slow(ms(500)), Act::Done]), MemoryJournal::new());
     let script = script.able("s0", Capabilities::new().with_effects(Effects::SideEffect));
     let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
-    let copy = interrupted(&runner, &journal).await;
+    let copy = interrupted(&runner, chain(1), &journal).await;
     let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(copy.clone()));
     let run = runner.resume(&id()).await.unwrap();
     assert_eq!((run.stop, run.step("s0").unwrap().outcome_unknown), (StopReason::NoReadyStep, true));
@@ -307,8 +386,12 @@ async fn a_side_effect_that_was_interrupted_is_not_repeated() {
 }
 
 /// What a journal would have had, had the process ended while the first step ran.
-async fn interrupted(runner: &PlanRunner, journal: &MemoryJournal) -> MemoryJournal {
-    let handle = runner.start(chain(1), RunOptions::new());
+async fn interrupted(
+    runner: &PlanRunner,
+    work: impl Into<PlanWork>,
+    journal: &MemoryJournal,
+) -> MemoryJournal {
+    let handle = runner.start(work, RunOptions::new());
     tokio::time::sleep(ms(10)).await;
     let contents = journal.read(&log(), ReadFrom::Latest).await.unwrap();
     let copy = MemoryJournal::new();
@@ -326,11 +409,8 @@ async fn interrupted(runner: &PlanRunner, journal: &MemoryJournal) -> MemoryJour
 #[tokio::test(start_paused = true)]
 async fn a_step_that_ends_its_process_fails_at_the_fifth_time() {
     let (script, journal) = (Script::new().with("s0", [Act::Slow(ms(500))]), MemoryJournal::new());
-    let mut copy = interrupted(
-        &with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone())),
-        &journal,
-    )
-    .await;
+    let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    let mut copy = interrupted(&runner, chain(1), &journal).await;
     for interruptions in 1..=5 {
         let runner = with(&script, PlanPolicy::default(), |builder| builder.journal(copy.clone()));
         if interruptions == 5 {
@@ -339,26 +419,10 @@ async fn a_step_that_ends_its_process_fails_at_the_fifth_time() {
             assert_eq!((run.stop, error.code), (StopReason::Failed, StepErrorCode::InterruptedRepeatedly));
             break;
         }
-        copy = resumed_and_interrupted(&runner, &copy).await;
+        copy = interrupted(&runner, id(), &copy).await;
     }
     let attempts: Vec<_> = script.seen().into_iter().map(|seen| (seen.attempt, seen.key)).collect();
     assert_eq!(attempts, vec![(1, "plan/s0/0".to_owned()); 5]);
-}
-
-async fn resumed_and_interrupted(runner: &PlanRunner, journal: &MemoryJournal) -> MemoryJournal {
-    let handle = runner.start(id(), RunOptions::new());
-    tokio::time::sleep(ms(10)).await;
-    let contents = journal.read(&log(), ReadFrom::Latest).await.unwrap();
-    let copy = MemoryJournal::new();
-    copy.create(&log()).await.unwrap();
-    let claim = copy.claim(&log(), &OwnerId::new("copy").unwrap(), ms(1)).await.unwrap();
-    let commit =
-        convoke_core::Commit::new("copy".try_into().unwrap(), claim.token, convoke_core::Sequence::START)
-            .with_records(contents.records);
-    copy.append(&log(), commit).await.unwrap();
-    copy.release(&log(), claim.token).await.unwrap();
-    drop(handle);
-    copy
 }
 
 #[tokio::test]
