@@ -2,8 +2,8 @@
 
 use convoke_core::{Artifact, TaskOutput};
 use convoke_planning::{
-    StepStatus,
-    machine::{StepErrorCode, StopReason},
+    BoxError, FunctionStepExecutor, PlanRunner, Review, StepStatus,
+    machine::{Finding, StepErrorCode, StopReason},
 };
 use tokio::time::Instant;
 
@@ -41,14 +41,33 @@ async fn a_failure_says_what_its_executor_said() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_of_a_failed_attempt_is_visible() {
-    let output = |text: &str| {
-        Act::Gives(TaskOutput::text(text).with_artifact(Artifact::text("report", text).unwrap()))
+    // The first one is whole, with an artifact, and is rejected.
+    let output = |text: &str| Ok(TaskOutput::text(text).with_artifact(Artifact::text(text, text)?));
+    let executor = FunctionStepExecutor::new(move |_, ctx| async move {
+        match (ctx.step().id.as_str(), ctx.attempt()) {
+            ("a", 1) => output("first"),
+            ("a", _) if ctx.output("a").is_some() || ctx.artifact("a", "first").is_some() => {
+                output("what it said before")
+            }
+            ("a", _) => output("second"),
+            _ => {
+                let artifact = |id| ctx.artifact("a", id).map(|artifact| artifact.text.clone());
+                Ok(TaskOutput::text(format!("{:?} {:?}", artifact("first"), artifact("second"))))
+            }
+        }
+    });
+    let reflector = |review: Review| async move {
+        let is_first = review.output.text == "first";
+        Ok::<_, BoxError>(if is_first { Finding::Retry("again".to_owned()) } else { Finding::Pass })
     };
-    let script = Script::new().with("a", [Act::Fails, output("second")]);
-    let run =
-        runner(&script, policy(|policy| policy.max_attempts(2))).run_plan(plan([step("a")])).await.unwrap();
-    let artifacts: Vec<_> = run.artifacts().map(|(_, artifact)| artifact.text.clone()).collect();
-    assert_eq!(artifacts, ["second"]);
+    let policy = policy(|policy| policy.max_attempts(2));
+    let runner =
+        PlanRunner::builder().executor(executor).policy(policy).reflector(reflector).build().unwrap();
+    let run = runner.run_plan(plan([step("a"), step("b").input_from("a")])).await.unwrap();
+    let artifacts: Vec<_> =
+        run.artifacts().map(|(step, artifact)| (step.as_str(), artifact.text.as_str())).collect();
+    assert_eq!((run.text("a"), artifacts), (Some("second"), vec![("a", "second")]));
+    assert_eq!(run.text("b"), Some(r#"None Some("second")"#));
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,10 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     env, fs,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
     thread,
 };
 
@@ -355,12 +358,22 @@ fn a_plan_comes_to_its_end_however_often_its_process_is_killed() {
 fn what_was_reviewed_by_nobody_is_reviewed_when_the_plan_goes_on() {
     let folder = folder();
     Other::start("reviews 0", folder.path()).here().unwrap();
+    let reviews = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&reviews);
+    let reflector = move |review: Review| {
+        let (step, text) = (review.step().unwrap().id.to_string(), review.output.text.clone());
+        noted.lock().unwrap().push((step, review.attempt, text));
+        async { Ok::<_, BoxError>(Finding::Revise("reviewed".to_owned())) }
+    };
     let run = block_on(async {
-        let runner = runner(Worker::new(folder.path()), files(folder.path()).await, 4);
+        let (worker, journal) = (Worker::new(folder.path()), files(folder.path()).await);
+        let builder = PlanRunner::builder().executor(worker).journal(journal).reflector(reflector);
+        let runner = builder.build().unwrap();
         assert_eq!(runner.status(&id()).await.unwrap().status("s00"), Some(StepStatus::Running));
         runner.resume(&id()).await.unwrap()
     });
-    assert_eq!(run.stop, StopReason::Completed);
+    assert_eq!((run.stop, run.text("s00")), (StopReason::Completed, Some("reviewed")));
+    assert_eq!(*reviews.lock().unwrap(), [("s00".to_owned(), 1, "s00 of null".to_owned())]);
     assert_eq!((run.executed, lines(&executions(folder.path())).len()), (0, 1));
 }
 

@@ -2,14 +2,15 @@
 
 use convoke_core::TaskOutput;
 use convoke_planning::{
-    CompositeStepExecutor, FunctionPlanner, FunctionStepExecutor, PlanDraft, PlanError, PlanPolicy,
-    PlanRunner, PrioritySignals, StepDraft, StepStatus,
-    machine::{Capabilities, StopReason},
+    CompositeStepExecutor, FunctionPlanner, FunctionStepExecutor, IssueCode, KnownTool, PlanDraft, PlanError,
+    PlanPolicy, PlanRunner, PrioritySignals, StepDraft, StepReport, StepStatus,
+    machine::{Capabilities, StepInput, StopReason},
 };
+use proptest::prelude::*;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::support::{Act, Script, ms, policy, runner, with};
+use super::support::{Act, Script, ms, policy, runner, standing, with};
 use crate::fixtures::{draft, plan, step};
 
 #[tokio::test(start_paused = true)]
@@ -30,13 +31,33 @@ async fn a_step_runs_after_those_it_waits_for_and_the_last_one_is_the_output() {
 async fn nothing_of_a_plan_with_errors_runs() {
     let script = Script::new();
     let planner = FunctionPlanner::new(|_| async {
-        Ok(draft([step("a").after("b"), step("b").after("a"), step("b")]))
+        Ok(draft([
+            step("good"),
+            step("a").after("c"),
+            step("b").after("a"),
+            step("c").input_from("b"),
+            step("twin").with_tool("search").with_input("no JSON"),
+            step("twin"),
+        ]))
     });
-    let runner = with(&script, PlanPolicy::default(), |builder| builder.planner(planner));
+    let runner = with(&script, PlanPolicy::default(), |builder| {
+        builder.planner(planner).tools([KnownTool::new("search")])
+    });
     let error = runner.run("goal").await.unwrap_err();
 
     let PlanError::Invalid(invalid) = error else { panic!("{error:?}") };
-    assert!(invalid.issues().len() >= 2, "{invalid}");
+    let told: Vec<_> = invalid.issues().iter().map(|issue| (issue.code, issue.position)).collect();
+    assert_eq!(
+        told,
+        [
+            (IssueCode::InvalidToolInput, Some(4)),
+            (IssueCode::DuplicateStepId, Some(5)),
+            (IssueCode::DependencyCycle, Some(1)),
+        ],
+        "{invalid}"
+    );
+    let path: Vec<_> = invalid.issues()[2].path.iter().map(convoke_core::StepId::as_str).collect();
+    assert_eq!(path, ["a", "c", "b"]);
     assert_eq!(script.order(), Vec::<String>::new());
 }
 
@@ -112,20 +133,30 @@ async fn no_more_run_at_once_than_the_policy_says() {
     assert_eq!(run.elapsed, ms(70));
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_order_in_which_steps_end_changes_no_result() {
-    let outputs = |script: Script| async move {
-        let ids: Vec<_> = (0..20).map(|n| format!("s{n}")).collect();
-        let steps = ids.iter().map(step).chain([ids.iter().fold(step("all"), StepDraft::input_from)]);
-        let run = runner(&script, policy(|policy| policy.max_parallel_steps(20)));
-        let run = run.run_plan(plan(steps)).await.unwrap();
-        (run.final_text(), script.seen().last().unwrap().input.clone(), run.steps)
-    };
-    let one_way = (0..20).fold(Script::new(), |script, n| script.with(&format!("s{n}"), [Act::Slow(ms(n))]));
-    let other_way =
-        (0..20).fold(Script::new(), |script, n| script.with(&format!("s{n}"), [Act::Slow(ms(40 - n))]));
-    let (one, other) = (outputs(one_way).await, outputs(other_way).await);
-    assert_eq!((&one.0, &one.1), (&other.0, &other.1));
+/// What a plan comes to of which the steps end in this order: its text, what the last one was given, and all steps.
+async fn ended_in(order: &[usize]) -> (String, StepInput, Vec<StepReport>) {
+    let name = |n: usize| format!("s{n}");
+    let script = order.iter().enumerate().fold(Script::new(), |script, (place, n)| {
+        script.with(&name(*n), [Act::Slow(ms(10 * (place as u64 + 1)))])
+    });
+    let ids: Vec<_> = (0..order.len()).map(name).collect();
+    let steps = ids.iter().map(step).chain([ids.iter().fold(step("all"), StepDraft::input_from)]);
+    let run = runner(&script, policy(|policy| policy.max_parallel_steps(20)));
+    let run = run.run_plan(plan(steps)).await.unwrap();
+    (run.final_text(), script.seen().last().unwrap().input.clone(), standing(&run))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_order_in_which_steps_end_changes_no_result(order in Just((0..20).collect::<Vec<_>>()).prop_shuffle()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        let (as_planned, other) = runtime.unwrap().block_on(async {
+            (ended_in(&(0..20).collect::<Vec<_>>()).await, ended_in(&order).await)
+        });
+        prop_assert_eq!(as_planned, other);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use convoke_core::{ExecutorError, TaskOutput};
+use convoke_core::ExecutorError;
 use convoke_planning::{
     PlanPolicy, PlanPolicyBuilder, PlanRun, PlanRunner, PlanRunnerBuilder, PlanStep, StepContext,
     StepExecutor, StepOutcome, StepReport,
@@ -25,7 +25,6 @@ pub(crate) enum Act {
     Fails,
     Panics,
     Asks,
-    Gives(TaskOutput),
     Blocked {
         retryable: bool,
     },
@@ -133,7 +132,6 @@ impl StepExecutor for Script {
                 Ok(format!("heard {}", ctx.answer().unwrap().answer).into())
             }
             Act::Asks => Ok(StepOutcome::asked("which one?")),
-            Act::Gives(output) => Ok(output.into()),
             Act::Blocked { retryable } => {
                 Ok(StepOutcome::Blocked { reason: "not now".to_owned(), retryable })
             }
