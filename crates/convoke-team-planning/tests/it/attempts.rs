@@ -1,10 +1,13 @@
 //! Attempts of steps as attempts of tasks.
 
-use convoke_core::{ExecutorError, Message, StepId, TaskStatus};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use convoke_core::{Artifact, ExecutorError, Message, StepId, TaskRequest, TaskStatus};
 use convoke_planning::{
     BoxError, PlanPolicy, Review, RunOptions, StepStatus,
     machine::{Finding, StopReason},
 };
+use convoke_registry::{ExecutionContext, FunctionExecutor};
 use convoke_testkit::{ScriptedExecutor, Step};
 
 use crate::house::{House, asked, ms, plan, plan_id, policy, script, step};
@@ -41,6 +44,33 @@ async fn a_rejected_output_is_asked_for_again_under_a_new_key_with_the_note() {
     assert_eq!(requests[1].messages, [Message::user("make it better")]);
     let record = house.record(&run, "one");
     assert_eq!((record.status, record.attempt), (TaskStatus::Completed, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_rejected_attempt_published_is_not_of_the_output() {
+    let calls = AtomicUsize::new(0);
+    let agent = FunctionExecutor::new(move |_: TaskRequest, ctx: ExecutionContext| {
+        let (text, artifact) = match calls.fetch_add(1, Ordering::Relaxed) {
+            0 => ("good", "draft"),
+            _ => ("better", "report"),
+        };
+        async move {
+            ctx.session().publish(Artifact::text(artifact, text)?)?;
+            Ok(text)
+        }
+    });
+    let house = House::of(agent);
+    let runner =
+        house.runner_with(policy(|policy| policy.max_attempts(2)), |builder| builder.reflector(strict));
+    let run = runner.run_plan(plan([step("one")])).await.unwrap();
+    assert_eq!(run.text("one"), Some("better"));
+    let artifacts: Vec<_> =
+        run.artifacts().map(|(step, artifact)| (step.as_str(), artifact.id.as_str())).collect();
+    assert_eq!(artifacts, [("one", "report")]);
+    // The session has both: it was completed twice.
+    let kept = house.snapshot(&run);
+    let kept: Vec<_> = kept.artifacts().map(|kept| (kept.artifact.id.as_str(), kept.attempt)).collect();
+    assert_eq!(kept, [("draft", 1), ("report", 2)]);
 }
 
 #[tokio::test(start_paused = true)]
