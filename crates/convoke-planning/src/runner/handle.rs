@@ -25,6 +25,10 @@ use crate::{
 /// A run that goes on by itself; a future of what it comes to.
 ///
 /// Dropping the handle does not end the run. [`cancel`](Self::cancel) does.
+///
+/// # Cancel safety
+///
+/// Polled by reference and left, as a branch of `select!` is, it has lost nothing.
 #[must_use = "the run goes on by itself, but what it comes to is only here"]
 pub struct PlanHandle {
     stop: CancellationToken,
@@ -65,6 +69,10 @@ impl PlanHandle {
     /// Approves what a step waits for. Under [`Durability::Strict`](crate::machine::Durability::Strict) it is durable once this
     /// returns, where there is a journal.
     ///
+    /// # Cancel safety
+    ///
+    /// Dropped before its first poll, it has said nothing; after that it was said, and only the answer is lost.
+    ///
     /// # Errors
     ///
     /// [`PlanError::Refused`] where no such request is open; [`PlanError::Ended`] where the run is over, or ended before the
@@ -75,6 +83,10 @@ impl PlanHandle {
 
     /// Denies what a step waits for: it is blocked.
     ///
+    /// # Cancel safety
+    ///
+    /// As for [`approve`](Self::approve).
+    ///
     /// # Errors
     ///
     /// As for [`approve`](Self::approve).
@@ -83,6 +95,10 @@ impl PlanHandle {
     }
 
     /// Answers the question of a start.
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`approve`](Self::approve).
     ///
     /// # Errors
     ///
@@ -98,6 +114,10 @@ impl PlanHandle {
     }
 
     /// Where the plan stands now. Waits while the planner makes it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped, it has changed nothing.
     ///
     /// # Errors
     ///

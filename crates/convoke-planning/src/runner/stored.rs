@@ -83,6 +83,10 @@ impl Settings {
 impl PlanRunner {
     /// The plans that the journal has, in the order of their logs.
     ///
+    /// # Cancel safety
+    ///
+    /// Dropped, it has changed nothing.
+    ///
     /// # Errors
     ///
     /// [`PlanError::NoJournal`], [`PlanError::List`].
@@ -107,6 +111,10 @@ impl PlanRunner {
     /// Where a stored plan stands, from the journal alone: also while another process runs it. Takes time with all that is
     /// kept of it.
     ///
+    /// # Cancel safety
+    ///
+    /// Dropped, it has changed nothing.
+    ///
     /// # Errors
     ///
     /// [`PlanError::NotFound`], [`PlanError::Unreadable`], those of the journal.
@@ -116,6 +124,10 @@ impl PlanRunner {
     }
 
     /// Approves what a step of a stored plan waits for. Whoever runs the plan hears of it, or will when it is resumed.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped, it may have been said. Said again it counts once, or is refused as no longer open.
     ///
     /// # Errors
     ///
@@ -131,6 +143,10 @@ impl PlanRunner {
     }
 
     /// Denies what a step of a stored plan waits for.
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`approve`](Self::approve).
     ///
     /// # Errors
     ///
@@ -155,6 +171,10 @@ impl PlanRunner {
 
     /// Answers the question of a step of a stored plan.
     ///
+    /// # Cancel safety
+    ///
+    /// As for [`approve`](Self::approve).
+    ///
     /// # Errors
     ///
     /// [`PlanError::Refused`] where that start has none open, those of [`status`](Self::status).
@@ -169,6 +189,10 @@ impl PlanRunner {
 
     /// Asks whoever runs a stored plan to end the run; a later run is not meant.
     ///
+    /// # Cancel safety
+    ///
+    /// Dropped, it may have been said. To say it again does no harm: it ends no later run.
+    ///
     /// # Errors
     ///
     /// [`PlanError::NotRunning`] where the journal says that the last run has ended, those of [`status`](Self::status).
@@ -182,6 +206,11 @@ impl PlanRunner {
 
     /// Lets a failed, blocked or detached step of a stored plan start anew, and with it what was skipped because of it. Its
     /// attempts begin again, under a new key.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped, it has happened whole or not at all; [`status`](Self::status) tells which. Called again, it is refused where the
+    /// step is pending already, and may be until the claim of the first call has ended.
     ///
     /// # Errors
     ///
@@ -202,6 +231,11 @@ impl PlanRunner {
     /// Makes a new plan, under `id`, of how a stored plan stood after one of its records: with the outputs of the steps
     /// that were completed by then. It copies no claim and no approval; steps that were running or detached are pending,
     /// under keys of their own, and are listed. The original stays as it is. [`resume`](Self::resume) runs the fork.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped, it may have made the new plan whole, or left a log that the same call makes anew; that may be refused until the
+    /// claim of the first call has ended. The original stays as it is.
     ///
     /// # Errors
     ///
@@ -226,6 +260,10 @@ impl PlanRunner {
     }
 
     /// Removes a stored plan.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped, it may have removed the plan, which the same call then does not find.
     ///
     /// # Errors
     ///

@@ -96,6 +96,10 @@ impl SessionStore {
     /// Removes the log of a session, for good. Whoever has the session here finds that it is no longer theirs. Nothing where
     /// there is no log.
     ///
+    /// # Cancel safety
+    ///
+    /// Dropped, it may have removed the log, or leave it claimed by this owner; the same call again does the rest.
+    ///
     /// # Errors
     ///
     /// [`Claimed`](crate::StoreErrorKind::Claimed) while another owner lives, and every other [`StoreError`]; after

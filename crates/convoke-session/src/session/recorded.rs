@@ -37,6 +37,10 @@ impl Session {
 
     /// Waits until all that was decided before is in the log; at once where there is none.
     ///
+    /// # Cancel safety
+    ///
+    /// Dropped, it has changed nothing: what was decided is written all the same.
+    ///
     /// # Errors
     ///
     /// [`StoreError`] where some of it is not, and will not be.
