@@ -12,7 +12,7 @@ pub use context::StepContext;
 pub use function::FunctionStepExecutor;
 pub use outcome::{StepOutcome, StillRunning};
 
-pub(crate) use outcome::settled;
+pub(crate) use outcome::{MAX_DEPTH, is_deeper, settled};
 
 use std::{fmt, pin::Pin, sync::Arc};
 

@@ -22,7 +22,7 @@
 //! });
 //! let run = PlanRunner::builder().executor(executor).build()?.run_plan(plan).await?;
 //! assert_eq!(run.completed, 3);
-//! assert_eq!(run.final_text(), r#"verdict {"steps":{"tests":"tests "}}"#);
+//! assert_eq!(run.final_text(), r#"verdict {"steps":{"style":"style ","tests":"tests "}}"#);
 //! # Ok(())
 //! # }
 //! ```

@@ -127,7 +127,7 @@ impl PlanRunner {
     /// # Cancel safety
     ///
     /// Dropping the future cancels the run, as [`RunOptions::cancellation`] does; the run ends in the background within
-    /// the grace of the policy.
+    /// the grace of the policy, and what its journal takes to answer.
     ///
     /// # Errors
     ///

@@ -3,6 +3,7 @@
 use std::{fmt, pin::Pin};
 
 use convoke_core::{ExecutorError, TaskOutcome, TaskOutput};
+use serde_json::Value;
 
 use crate::machine::{Question, StepError, StepErrorCode, WorkOutcome};
 
@@ -100,10 +101,43 @@ impl From<TaskOutcome> for StepOutcome {
     }
 }
 
+/// The most levels of JSON in an output: a record has some around it, and what is deeper than 128 is not read again.
+pub(crate) const MAX_DEPTH: u32 = 96;
+
+fn nests_too_deeply(output: &TaskOutput) -> bool {
+    let values = output.data.iter().chain(output.metadata.values());
+    let of_artifacts = output.artifacts.iter().filter_map(|artifact| artifact.data.as_ref());
+    let of_messages = output.messages.iter().filter_map(|message| message.data.as_ref());
+    values.chain(of_artifacts).chain(of_messages).any(|value| is_deeper(value, MAX_DEPTH))
+}
+
+/// Whether a value has more levels than that. It looks no deeper.
+pub(crate) fn is_deeper(value: &Value, levels: u32) -> bool {
+    match value {
+        Value::Array(items) => levels == 0 || items.iter().any(|item| is_deeper(item, levels - 1)),
+        Value::Object(fields) => levels == 0 || fields.values().any(|field| is_deeper(field, levels - 1)),
+        _ => false,
+    }
+}
+
 /// The same for the machine, and what goes on behind it.
 pub(crate) fn settled(answer: Result<StepOutcome, ExecutorError>) -> (WorkOutcome, Option<StillRunning>) {
     let outcome = match answer {
+        Ok(StepOutcome::Completed(output)) if nests_too_deeply(&output) => {
+            WorkOutcome::Failed(StepError::new(
+                StepErrorCode::ExecutionFailed,
+                format!("output nests deeper than {MAX_DEPTH} levels; make it flatter, or give it as text"),
+            ))
+        }
         Ok(StepOutcome::Completed(output)) => WorkOutcome::Completed(output.into()),
+        Ok(StepOutcome::Asked(Question { token: Some(token), .. }))
+            if is_deeper(token.state(), MAX_DEPTH) =>
+        {
+            WorkOutcome::Failed(StepError::new(
+                StepErrorCode::ExecutionFailed,
+                format!("resume token nests deeper than {MAX_DEPTH} levels; make it flatter"),
+            ))
+        }
         Ok(StepOutcome::Asked(question)) => WorkOutcome::Asked(question),
         Ok(StepOutcome::Blocked { reason, retryable }) => {
             WorkOutcome::Blocked { error: StepError::new(StepErrorCode::ExecutionBlocked, reason), retryable }

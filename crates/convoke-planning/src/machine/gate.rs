@@ -101,13 +101,17 @@ impl Machine {
         }
     }
 
-    /// The step whose hook or gate this is, taken out. Before a run begins, gates are found in the ledger.
+    /// The step whose hook or gate this is. A gate is open as long as the ledger has it, also before a run begins, while
+    /// nothing new is looked at, and while a hook is asked that came later.
     fn answered(&mut self, request: RequestId, phases: &[Phase]) -> Result<StepIndex, Refusal> {
         let open = self.requests.get(&request).copied().filter(|step| phases.contains(&self.phase(*step)));
         let at_rest = || {
-            let rests = self.run.is_none() && phases.contains(&Phase::Gate);
-            let mut noted = self.ledger.noted().filter(|_| rests);
-            noted.find(|(_, notes)| notes.gate == Some(request)).map(|(step, _)| step)
+            let rests = |step: StepIndex| {
+                phases.contains(&Phase::Gate)
+                    && (self.run.is_none() || matches!(self.phase(step), Phase::Idle | Phase::Hook))
+            };
+            let mut noted = self.ledger.noted().filter(|(_, notes)| notes.gate == Some(request));
+            noted.find(|(step, _)| rests(*step)).map(|(step, _)| step)
         };
         let at_rest = open.or_else(at_rest).filter(|step| self.request(*step) == request);
         at_rest.ok_or(Refusal::StaleApproval { request })
@@ -145,11 +149,14 @@ impl Machine {
         out: &mut Vec<Command>,
     ) -> Result<(), Refusal> {
         let step = self.answered(request, &[Phase::Approval, Phase::Gate])?;
-        self.requests.remove(&request);
-        self.enter(step, Phase::Idle);
         self.record_of(now, out, step, |step| Record::Approved { step, request, metadata });
-        if self.is_running() {
-            self.admit(now, step, out);
+        // Where nobody waits for this answer, the step goes on when it is looked at, or when its hook has decided.
+        if matches!(self.phase(step), Phase::Approval | Phase::Gate) {
+            self.requests.remove(&request);
+            self.enter(step, Phase::Idle);
+            if self.is_running() {
+                self.admit(now, step, out);
+            }
         }
         Ok(())
     }

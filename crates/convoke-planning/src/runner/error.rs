@@ -76,6 +76,12 @@ pub enum PlanError {
     /// The plan is not as the call expects it.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// What was said nests too deeply to be kept.
+    #[error("answer nests deeper than {levels} levels; make it flatter, or give it as text")]
+    TooDeep {
+        /// The most levels.
+        levels: u32,
+    },
     /// The plan has no such step.
     #[error("plan `{plan}` has no step `{step}`; name one that it has")]
     UnknownStep {

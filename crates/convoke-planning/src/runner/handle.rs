@@ -14,6 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     PlanError, PlanProgress, PlanRun, PlanUpdates, PlanWork, RunOptions,
+    executor::{MAX_DEPTH, is_deeper},
     machine::{Event, RequestId},
     runner::{
         Settings,
@@ -78,6 +79,7 @@ impl PlanHandle {
     /// [`PlanError::Refused`] where no such request is open; [`PlanError::Ended`] where the run is over, or ended before the
     /// approval was durable.
     pub async fn approve(&self, request: RequestId, metadata: Metadata) -> Result<(), PlanError> {
+        metadata.values().try_for_each(check_depth)?;
         self.call(Event::Approved { request, metadata }).await
     }
 
@@ -104,7 +106,9 @@ impl PlanHandle {
     ///
     /// [`PlanError::Refused`] where it has none open, and [`PlanError::Ended`].
     pub async fn answer(&self, start: u64, answer: impl Into<Value>) -> Result<(), PlanError> {
-        self.call(Event::Answered { start, answer: answer.into() }).await
+        let answer = answer.into();
+        check_depth(&answer)?;
+        self.call(Event::Answered { start, answer }).await
     }
 
     /// Asks the run to end: what ends within the grace of the policy counts, what was interrupted is pending again, and
@@ -146,6 +150,11 @@ impl PlanHandle {
         waits.disarm();
         run
     }
+}
+
+/// What nests too deeply could be written and not read again.
+fn check_depth(value: &Value) -> Result<(), PlanError> {
+    if is_deeper(value, MAX_DEPTH) { Err(PlanError::TooDeep { levels: MAX_DEPTH }) } else { Ok(()) }
 }
 
 impl Future for PlanHandle {

@@ -31,6 +31,21 @@ pub(super) enum PlanSignal {
     },
 }
 
+/// What is heard of a signal.
+#[derive(Debug)]
+pub(super) enum Heard {
+    Signal(PlanSignal),
+    /// It is left for a version that understands it.
+    Newer,
+    /// It says nothing to anybody.
+    Nothing,
+}
+
+#[derive(Deserialize)]
+struct Probe {
+    version: u64,
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
@@ -40,13 +55,20 @@ struct Document {
 
 impl PlanSignal {
     pub(super) fn to_record(&self) -> Result<Record, serde_json::Error> {
-        serde_json::to_string(&Document { version: VERSION, signal: self.clone() }).map(Record::from)
+        let text = serde_json::to_string(&Document { version: VERSION, signal: self.clone() })?;
+        // What nests too deeply to be read is refused where it is said.
+        serde_json::from_str::<Document>(&text)?;
+        Ok(Record::from(text))
     }
 
-    /// `None` where it is nothing that this version understands.
-    pub(super) fn from_record(record: &Record) -> Option<Self> {
-        let document: Document = serde_json::from_slice(record.as_bytes()).ok()?;
-        (document.version == VERSION).then_some(document.signal)
+    /// What a record says.
+    pub(super) fn from_record(record: &Record) -> Heard {
+        let probe = serde_json::from_slice::<Probe>(record.as_bytes());
+        match serde_json::from_slice::<Document>(record.as_bytes()) {
+            Ok(document) if document.version == VERSION => Heard::Signal(document.signal),
+            _ if probe.is_ok_and(|probe| probe.version > VERSION) => Heard::Newer,
+            _ => Heard::Nothing,
+        }
     }
 
     /// What it means to a run that began with the record `since`.

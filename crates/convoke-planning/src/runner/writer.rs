@@ -10,8 +10,8 @@ use std::{
 };
 
 use convoke_core::{
-    AnyJournal, Claim, Commit, FencingToken, Journal as _, JournalError, LogId, Record, Sequence, Signal,
-    SignalId, Snapshot,
+    AnyJournal, Claim, Commit, FencingToken, Journal as _, JournalError, JournalErrorKind, LogId, Record,
+    Sequence, Signal, SignalId, Snapshot,
 };
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -149,7 +149,11 @@ impl Writer {
             for commit in commits {
                 journal.append(&log, commit).await?;
             }
-            journal.compact(&log, token, snapshot).await?;
+            match journal.compact(&log, token, snapshot).await {
+                // Nothing was done, and the records are there.
+                Err(error) if error.kind() != JournalErrorKind::TooLarge => return Err(error),
+                _ => {}
+            }
             Ok(Written { durable: Some(durable), compaction_due: false })
         }));
     }
@@ -167,7 +171,10 @@ impl Writer {
         let fits = fits.count();
         let behind = self.pending.split_off(fits);
         commit.records = mem::replace(&mut self.pending, behind);
-        commit.taken = mem::take(&mut self.taken);
+        if self.pending.is_empty() {
+            // Not before the record of what it says.
+            commit.taken = mem::take(&mut self.taken);
+        }
         self.next = commit.next();
         // What did not fit is wanted still.
         self.wanted &= !self.pending.is_empty();

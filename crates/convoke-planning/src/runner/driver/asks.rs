@@ -1,6 +1,6 @@
 //! What is asked of hooks, providers, reflectors and planners.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{collections::HashSet, panic::AssertUnwindSafe, sync::Arc};
 
 use convoke_core::TaskOutput;
 use convoke_observability::panic_detail;
@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 use crate::{
     ApprovalDecision, ApprovalProvider as _, BoxError, Observation, PlanDraft, Planner as _, PolicyHook as _,
     Reflector as _, Review, StepIndex, StepRequest,
-    machine::{Event, Finding, HookDecision, Moment, RequestId},
+    machine::{Event, Finding, HookDecision, Moment, PendingKind, RequestId},
     runner::driver::{Driver, Told},
 };
 
@@ -130,6 +130,7 @@ impl Driver {
                 self.revisions_asked = 0;
                 let executors = self.settings.capabilities(&plan);
                 let _ = self.handle(now, Event::RevisionReady { plan, executors });
+                self.ask_no_more();
             }
             (_, Some(reason)) if self.revisions_asked >= MAX_REVISIONS_ASKED => {
                 self.no_revision(now, format!("revision_conflict: {reason}"));
@@ -141,6 +142,25 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Leaves off asking people about what a revision has changed or taken out.
+    fn ask_no_more(&mut self) {
+        let open: HashSet<RequestId> = self
+            .machine
+            .pending()
+            .filter_map(|pending| match pending.kind {
+                PendingKind::Approval { request } => Some(request),
+                PendingKind::Question { .. } => None,
+            })
+            .collect();
+        self.asked_people.retain(|request, asked| {
+            let is_open = open.contains(request);
+            if !is_open {
+                asked.abort();
+            }
+            is_open
+        });
     }
 
     fn no_revision(&mut self, now: Moment, reason: String) {

@@ -11,7 +11,7 @@ use crate::{
         PlanError,
         driver::{Driver, Told},
         log::{self, Head},
-        signal::PlanSignal,
+        signal::{Heard, PlanSignal},
         writer::Told as FromLog,
     },
 };
@@ -84,15 +84,16 @@ impl Driver {
 
     pub(super) fn hear(&mut self, signals: Vec<convoke_core::Signal>) {
         for signal in signals {
-            // What a newer version said is left for one that understands it.
-            let Some(said) = PlanSignal::from_record(&signal.body) else { continue };
-            if !self.heard.insert(signal.id.clone()) {
+            let said = PlanSignal::from_record(&signal.body);
+            if matches!(said, Heard::Newer) || !self.heard.insert(signal.id.clone()) {
                 continue;
             }
             if let Some(writer) = &mut self.writer {
                 writer.take(signal.id);
             }
-            if let Some(event) = said.into_event(self.since) {
+            if let Heard::Signal(said) = said
+                && let Some(event) = said.into_event(self.since)
+            {
                 self.came.push(Told::Event(event));
             }
         }

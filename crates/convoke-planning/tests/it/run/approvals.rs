@@ -331,3 +331,19 @@ async fn what_a_handle_was_told_is_durable_once_it_is_answered() {
     assert_eq!(told.elapsed(), ms(100), "the write of what was told takes so long");
     assert_eq!(handle.await.unwrap().stop, StopReason::Completed);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_that_is_open_is_answered_while_a_hook_is_asked_that_came_later() {
+    let (script, journal) = (Script::new(), MemoryJournal::new());
+    let first = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()));
+    let open = request(&first.run_plan(plan([step("a").gated()])).await.unwrap().pending);
+    let hook = |_: StepRequest| async {
+        tokio::time::sleep(ms(100)).await;
+        Ok::<_, BoxError>(HookDecision::Allow)
+    };
+    let hooked = with(&script, PlanPolicy::default(), |builder| builder.journal(journal.clone()).hook(hook));
+    let handle = hooked.start(id(), RunOptions::new());
+    tokio::time::sleep(ms(10)).await;
+    handle.approve(open, Metadata::new()).await.unwrap();
+    assert_eq!(handle.await.unwrap().stop, StopReason::Completed);
+}
