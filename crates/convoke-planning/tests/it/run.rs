@@ -16,3 +16,4 @@ mod scope;
 mod support;
 mod telling;
 mod time;
+mod unreadable;
