@@ -12,7 +12,7 @@ use memchr::memchr3;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    AgentId, CommitId, FencingToken, LogId, MAX_ID_BYTES, MessageId, OwnerId, Sequence, SessionId, TaskId,
+    AgentId, CommitId, FencingToken, LogId, MAX_ID_BYTES, MessageId, OwnerId, PlanId, SessionId, TaskId,
 };
 
 /// The bytes of a hexadecimal SHA-256.
@@ -203,10 +203,10 @@ impl MessageId {
 }
 
 impl CommitId {
-    /// The commit that is tried at a place under a claim: `<token>/<place>`. For an owner that tries one commit a place, and
-    /// claims the log again before it tries another there.
-    pub fn of_place(token: FencingToken, place: Sequence) -> Self {
-        Self::from_generated(&format!("{token}/{place}"))
+    /// A commit of a claim: `<token>/<number>`. For an owner that numbers what it tries under a claim, by the place in the log
+    /// or one after the other, and claims the log again before it tries anything else under a number.
+    pub fn of_claim(token: FencingToken, number: u64) -> Self {
+        Self::from_generated(&format!("{token}/{number}"))
     }
 }
 
@@ -214,6 +214,21 @@ impl LogId {
     /// The log of a session: `session/<id>`.
     pub fn of_session(session: &SessionId) -> Self {
         Self::from_generated(&derived_id(["session", session.as_str()]))
+    }
+
+    /// What the logs of plans begin with.
+    pub const PLANS: &str = "plan/";
+
+    /// The log of a plan: `plan/<id>`.
+    pub fn of_plan(plan: &PlanId) -> Self {
+        Self::from_generated(&derived_id(["plan", plan.as_str()]))
+    }
+
+    /// The plan that this is the log of; `None` where it is the log of something else, or shortened, so that it does not say
+    /// all of the plan's id.
+    pub fn plan(&self) -> Option<PlanId> {
+        let escaped = self.as_str().strip_prefix(Self::PLANS).filter(|escaped| !escaped.contains('~'))?;
+        PlanId::new(escaped.replace("%2F", "/").replace("%7E", "~").replace("%25", "%")).ok()
     }
 }
 

@@ -201,7 +201,7 @@ macro_rules! generated {
     )*};
 }
 
-generated!(AgentId, CommitId, LogId, MessageId, OwnerId, SessionId, TaskId);
+generated!(AgentId, CommitId, LogId, MessageId, OwnerId, PlanId, RunId, SessionId, SignalId, TaskId);
 
 ids! {
     /// Names an agent within a registry.

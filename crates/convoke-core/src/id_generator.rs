@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use uuid::{Builder, Uuid};
 
-use crate::{SessionId, TaskId};
+use crate::{OwnerId, PlanId, RunId, SessionId, SignalId, TaskId};
 
 /// Makes task and session ids: UUID version 7 (RFC 9562), the time given by the caller.
 ///
@@ -74,4 +74,22 @@ impl Default for IdGenerator {
     fn default() -> Self {
         Self::random()
     }
+}
+
+macro_rules! random {
+    ($($name:ident: $version:ident;)*) => {$(
+        impl $name {
+            /// A random id: a UUID (RFC 9562), from the randomness of the system.
+            pub fn random() -> Self {
+                Self::from_generated(Uuid::$version().hyphenated().encode_lower(&mut Uuid::encode_buffer()))
+            }
+        }
+    )*};
+}
+
+random! {
+    OwnerId: new_v4;
+    PlanId: new_v4;
+    RunId: now_v7;
+    SignalId: now_v7;
 }

@@ -13,7 +13,6 @@ use std::{
 };
 
 use convoke_core::{AgentId, PlanId};
-use uuid::Uuid;
 
 use crate::{InvalidPlan, IssueCode, Plan, PlanDraft, PlanPolicy, plan::Content};
 
@@ -119,11 +118,8 @@ impl Default for PlanValidator {
 
 impl Check<'_> {
     fn plan_id(&mut self, text: Option<&str>) -> Option<PlanId> {
-        let id = match text {
-            Some(text) => PlanId::new(text),
-            None => PlanId::new(Uuid::new_v4().to_string()),
-        };
-        id.map_err(|error| self.of_plan(IssueCode::InvalidId, error.to_string())).ok()
+        let Some(text) = text else { return Some(PlanId::random()) };
+        PlanId::new(text).map_err(|error| self.of_plan(IssueCode::InvalidId, error.to_string())).ok()
     }
 
     fn goal(&mut self, goal: &str) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use convoke_core::{
-    AgentId, AttemptPart, CommitId, FencingToken, LogId, MessageId, OwnerId, Sequence, SessionId, TaskId,
+    AgentId, AttemptPart, CommitId, FencingToken, LogId, MessageId, OwnerId, PlanId, SessionId, TaskId,
     derived_id,
 };
 
@@ -132,7 +132,23 @@ fn what_a_session_is_in_a_journal_is_named_after_it() {
     let session = SessionId::new("a/b").unwrap();
     assert_eq!(LogId::of_session(&session).as_str(), "session/a%2Fb");
     assert_eq!(OwnerId::of_runtime(&session).as_str(), "runtime/a%2Fb");
-    assert_eq!(CommitId::of_place(FencingToken::new(3), Sequence::new(8)).as_str(), "3/8");
+    assert_eq!(CommitId::of_claim(FencingToken::new(3), 8).as_str(), "3/8");
     let long = SessionId::new("x".repeat(256)).unwrap();
     assert_eq!(LogId::of_session(&long).as_str().len(), 256);
+}
+
+#[test]
+fn the_log_of_a_plan_says_which_one_where_it_can() {
+    for id in ["a", "b/100%~ %2F%25", "\u{e9}"] {
+        let plan = PlanId::new(id).unwrap();
+        assert_eq!(LogId::of_plan(&plan).plan(), Some(plan));
+    }
+    assert_eq!(LogId::of_plan(&PlanId::new("x".repeat(256)).unwrap()).plan(), None);
+    assert_eq!(LogId::of_session(&SessionId::new("a").unwrap()).plan(), None);
+}
+
+#[test]
+fn random_ids_differ() {
+    assert_ne!(PlanId::random(), PlanId::random());
+    assert!(PlanId::new(PlanId::random().as_str()).is_ok());
 }

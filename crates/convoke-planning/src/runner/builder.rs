@@ -191,7 +191,6 @@ impl PlanRunnerBuilder {
             validator = validator.with_agents(agents.iter().cloned());
         }
         let name = Uuid::new_v4();
-        let random = || OwnerId::new(format!("runner-{name}"));
         Ok(PlanRunner::new(Settings {
             executor,
             planner: self.planner,
@@ -201,10 +200,7 @@ impl PlanRunnerBuilder {
             scorer: self.scorer,
             journal: self.journal,
             durability: self.durability,
-            owner: match self.owner {
-                Some(owner) => owner,
-                None => random().unwrap_or_else(|_| unreachable!("a UUID makes an id")),
-            },
+            owner: self.owner.unwrap_or_else(OwnerId::random),
             claim_ttl,
             observers: self.observers,
             sink: self.sink.map(|sink| (sink, EventIds::new(name.to_string()))),

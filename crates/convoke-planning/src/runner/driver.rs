@@ -11,21 +11,20 @@ use std::{
     mem,
     sync::Arc,
     task::{Context, Poll},
-    time::Duration,
 };
 
-use convoke_core::{PlanId, Record, Scope, SignalId, StepId};
+use convoke_core::{Record, Scope, SignalId, StepId};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::{
     sync::{Semaphore, mpsc, oneshot},
     task::{AbortHandle, JoinSet},
-    time::{Instant, Sleep, sleep_until},
+    time::{Sleep, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     PlanDraft, StepStatus,
-    machine::{Command, Event, Machine, Refusal, RequestId, StopReason, WorkOutcome},
+    machine::{Command, Event, Machine, Refusal, RequestId, WorkOutcome},
     runner::{
         PlanError, PlanProgress, PlanRun, RunShared, Settings,
         clock::Clock,
@@ -71,11 +70,9 @@ pub(super) struct Opened {
 pub(super) struct Driver {
     settings: Arc<Settings>,
     machine: Machine,
-    plan: PlanId,
     shared: Arc<RunShared>,
     scope: Scope,
     clock: Clock,
-    began: Instant,
     head: Option<Head>,
     writer: Option<Writer>,
     /// The signals that this run has heard, since they may be told twice.
@@ -90,7 +87,7 @@ pub(super) struct Driver {
     /// Whether an earlier run of this process has left work behind, which a start must not run beside.
     has_earlier: bool,
     /// What of it goes on though the run is over.
-    left_behind: Vec<Live>,
+    left_behind: BTreeMap<u64, Live>,
     /// The attempts that are under way, by what was told of them.
     attempts: HashMap<StepId, u32>,
     asks: JoinSet<()>,
@@ -127,14 +124,12 @@ impl Driver {
         tell_of_cancellation(opened.scope.cancellation().clone(), teller.clone());
         let has_earlier = live::is_any(opened.shared.id());
         let mut driver = Self {
-            plan: opened.machine.plan().id().clone(),
             starts_before: opened.machine.starts(),
             settings,
             machine: opened.machine,
             shared: opened.shared,
             scope: opened.scope,
             clock: opened.clock,
-            began: Instant::now(),
             head,
             writer,
             heard: HashSet::new(),
@@ -144,7 +139,7 @@ impl Driver {
             working: BTreeMap::new(),
             work_scope: None,
             has_earlier,
-            left_behind: Vec::new(),
+            left_behind: BTreeMap::new(),
             attempts: HashMap::new(),
             asks: JoinSet::new(),
             may_ask: Arc::new(Semaphore::new(MAX_ASKS)),
@@ -191,8 +186,9 @@ impl Driver {
         // Whoever gets the claim next must know what still works.
         let run = self.shared.id();
         let working = self.working.iter();
-        self.left_behind =
-            working.map(|(start, (step, _))| Live::new(run.clone(), step.clone(), *start)).collect();
+        self.left_behind = working
+            .map(|(start, (step, _))| (*start, Live::new(run.clone(), step.clone(), *start)))
+            .collect();
         if let Some(writer) = self.writer.take()
             && let Err(error) = writer.release().await
         {
@@ -205,7 +201,7 @@ impl Driver {
     fn report(&self) -> PlanRun {
         let mut run = PlanRun::of(&self.machine, self.shared.id().clone());
         run.executed = self.machine.starts().saturating_sub(self.starts_before);
-        run.elapsed = self.began.elapsed();
+        run.elapsed = self.clock.running();
         run.observer_failures = self.observer_failures;
         if let Some(message) = self.store_error.clone() {
             run.error = Some(RunError { step: None, message });
@@ -215,17 +211,13 @@ impl Driver {
 
     /// Keeps what goes on in this process though the run is over until that has ended.
     pub(super) async fn keep(mut self) {
-        let mut live = mem::take(&mut self.left_behind);
-        while !live.is_empty() {
+        while !self.left_behind.is_empty() {
             poll_fn(|cx| self.poll(cx)).await;
             for told in mem::take(&mut self.came) {
-                if let Told::Event(Event::WorkEnded { start, outcome, .. }) = &told
-                    && *outcome != (WorkOutcome::TimedOut { detached: true })
+                if let Told::Event(event) = &told
+                    && let Some(start) = ended(event)
                 {
-                    live.retain(|live| live.start() != *start);
-                }
-                if let Told::Event(Event::DetachedEnded { start }) = &told {
-                    live.retain(|live| live.start() != *start);
+                    self.left_behind.remove(&start);
                 }
             }
         }
@@ -270,13 +262,8 @@ impl Driver {
     }
 
     fn handle(&mut self, now: crate::machine::Moment, event: Event) -> Result<(), Refusal> {
-        if let Event::WorkEnded { start, outcome, .. } = &event
-            && *outcome != (WorkOutcome::TimedOut { detached: true })
-        {
-            self.working.remove(start);
-        }
-        if let Event::DetachedEnded { start } = &event {
-            self.working.remove(start);
+        if let Some(start) = ended(&event) {
+            self.working.remove(&start);
         }
         let answered = match &event {
             Event::Approved { request, .. } | Event::Denied { request, .. } | Event::Deferred { request } => {
@@ -284,15 +271,10 @@ impl Driver {
             }
             _ => None,
         };
-        let begins = matches!(event, Event::Begin | Event::Resume { .. });
-        let taken = self.machine.handle(now, event, &mut self.commands);
-        if begins {
-            let first = self.commands.iter().find_map(|command| match command {
-                Command::Persist(entry) => Some(entry.sequence),
-                _ => None,
-            });
-            self.since = first.unwrap_or_default();
+        if matches!(event, Event::Begin | Event::Resume { .. }) {
+            self.since = self.machine.sequence().saturating_add(1);
         }
+        let taken = self.machine.handle(now, event, &mut self.commands);
         if taken.is_ok()
             && let Some(asked) = answered.and_then(|request| self.asked_people.remove(&request))
         {
@@ -422,9 +404,14 @@ impl Driver {
         }
         still_running
     }
+}
 
-    fn elapsed(&self) -> Duration {
-        self.began.elapsed()
+/// The start whose work has ended with this, all of it.
+fn ended(event: &Event) -> Option<u64> {
+    match event {
+        Event::WorkEnded { outcome: WorkOutcome::TimedOut { detached: true }, .. } => None,
+        Event::WorkEnded { start, .. } | Event::DetachedEnded { start } => Some(*start),
+        _ => None,
     }
 }
 
@@ -445,9 +432,4 @@ impl Drop for Driver {
             scope.cancellation().cancel();
         }
     }
-}
-
-/// Why a run that was told to stop did; for observers.
-pub(super) fn is_cancelled(stop: StopReason) -> bool {
-    stop == StopReason::Cancelled
 }

@@ -8,17 +8,16 @@ use std::{
 use convoke_core::{RunId, StepId};
 use tokio_util::sync::CancellationToken;
 
-/// What was left behind, by run.
+/// What was left behind, by run and step.
 ///
 /// One for the process: whoever resumes a plan here must know, whichever runner left the work behind. Run ids are made
 /// once and for ever, so that two journals never mean the same by one.
 static LIVE: LazyLock<Mutex<Entries>> = LazyLock::new(Mutex::default);
 
-type Entries = HashMap<RunId, Vec<Arc<Entry>>>;
+type Entries = HashMap<RunId, HashMap<StepId, Vec<Arc<Entry>>>>;
 
 #[derive(Debug)]
 struct Entry {
-    step: StepId,
     /// The number of the start. Where it never became durable, another start has the number too.
     start: u64,
     /// Signalled once the work has ended.
@@ -33,29 +32,32 @@ fn with<T>(act: impl FnOnce(&mut Entries) -> T) -> T {
 #[derive(Debug)]
 pub(super) struct Live {
     run: RunId,
+    step: StepId,
     entry: Arc<Entry>,
 }
 
 impl Live {
     pub(super) fn new(run: RunId, step: StepId, start: u64) -> Self {
-        let entry = Arc::new(Entry { step, start, ended: CancellationToken::new() });
-        with(|live| live.entry(run.clone()).or_default().push(Arc::clone(&entry)));
-        Self { run, entry }
-    }
-
-    pub(super) fn start(&self) -> u64 {
-        self.entry.start
+        let entry = Arc::new(Entry { start, ended: CancellationToken::new() });
+        with(|live| {
+            let of_run = live.entry(run.clone()).or_default();
+            of_run.entry(step.clone()).or_default().push(Arc::clone(&entry));
+        });
+        Self { run, step, entry }
     }
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
         with(|live| {
-            if let Some(of_run) = live.get_mut(&self.run) {
-                of_run.retain(|entry| !Arc::ptr_eq(entry, &self.entry));
-                if of_run.is_empty() {
-                    live.remove(&self.run);
-                }
+            let Some(of_run) = live.get_mut(&self.run) else { return };
+            let Some(of_step) = of_run.get_mut(&self.step) else { return };
+            of_step.retain(|entry| !Arc::ptr_eq(entry, &self.entry));
+            if of_step.is_empty() {
+                of_run.remove(&self.step);
+            }
+            if of_run.is_empty() {
+                live.remove(&self.run);
             }
         });
         self.entry.ended.cancel();
@@ -79,8 +81,7 @@ pub(super) fn all_ended(run: &RunId, step: &StepId) -> Vec<CancellationToken> {
 
 fn of_step(run: &RunId, step: &StepId, meant: impl Fn(&Entry) -> bool) -> Vec<CancellationToken> {
     with(|live| {
-        let of_run = live.get(run).into_iter().flatten();
-        let meant = of_run.filter(|entry| entry.step == *step && meant(entry));
-        meant.map(|entry| entry.ended.clone()).collect()
+        let of_step = live.get(run).and_then(|of_run| of_run.get(step)).into_iter().flatten();
+        of_step.filter(|entry| meant(entry)).map(|entry| entry.ended.clone()).collect()
     })
 }

@@ -3,12 +3,7 @@
 //! The head is a record that says which run this is, and behind it the plan's JSON in pieces, since a plan of a million
 //! steps is larger than a commit may be. After it, the entry with the number n is the nth record.
 
-use std::fmt;
-
-use convoke_core::{
-    Commit, CommitId, FencingToken, Journal, JournalError, LogContents, LogId, PlanId, Record, RunId,
-    Sequence, derived_id,
-};
+use convoke_core::{JournalError, LogContents, LogId, PlanId, Record, RunId, Sequence};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -23,9 +18,6 @@ const HEAD_VERSION: u64 = 1;
 
 /// The most bytes of a piece.
 const PIECE_BYTES: usize = 1 << 20;
-
-/// How many pieces share a commit.
-const PIECES_PER_COMMIT: usize = 16;
 
 /// The first record of a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,7 +102,7 @@ impl Head {
 
 pub(super) fn unwritable(plan: &PlanId, error: impl Into<crate::BoxError>) -> JournalError {
     let kind = convoke_core::JournalErrorKind::TooLarge;
-    JournalError::new(kind, &log_of(plan), "cannot keep the plan, as it has no form in JSON")
+    JournalError::new(kind, &LogId::of_plan(plan), "cannot keep the plan, as it has no form in JSON")
         .with_source(error)
 }
 
@@ -124,21 +116,6 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The log of a plan.
-pub(super) fn log_of(plan: &PlanId) -> LogId {
-    let id = LogId::new(derived_id(["plan", plan.as_str()]));
-    id.unwrap_or_else(|_| unreachable!("an id derived of ids is one"))
-}
-
-/// What the ids of the logs of plans begin with.
-pub(super) const LOGS: &str = "plan/";
-
-/// The plan that a log is of; `None` where the log's id does not say all of the plan's.
-pub(super) fn plan_of(log: &LogId) -> Option<PlanId> {
-    let escaped = log.as_str().strip_prefix(LOGS).filter(|escaped| !escaped.contains('~'))?;
-    PlanId::new(escaped.replace("%2F", "/").replace("%7E", "~").replace("%25", "%")).ok()
-}
-
 /// The plan that is written in a log.
 pub(super) fn plan_within(contents: &LogContents) -> Option<PlanId> {
     match &contents.snapshot {
@@ -148,29 +125,6 @@ pub(super) fn plan_within(contents: &LogContents) -> Option<PlanId> {
         },
         None => Some(Head::read(&contents.records).ok()?.1.id().clone()),
     }
-}
-
-/// The id of a commit of a claim: no two commits have the same.
-pub(super) fn commit_id(token: FencingToken, what: impl fmt::Display) -> CommitId {
-    let id = CommitId::new(format!("{token}-{what}"));
-    id.unwrap_or_else(|_| unreachable!("a number and a short text make an id"))
-}
-
-/// Writes the head of a log that is empty.
-pub(super) async fn write_head(
-    journal: &impl Journal,
-    log: &LogId,
-    token: FencingToken,
-    records: Vec<Record>,
-) -> Result<(), JournalError> {
-    let mut expected = Sequence::START;
-    for records in records.chunks(PIECES_PER_COMMIT) {
-        let commit = Commit::new(commit_id(token, format_args!("head-{expected}")), token, expected)
-            .with_records(records.iter().cloned());
-        expected = commit.next();
-        journal.append(log, commit).await?;
-    }
-    Ok(())
 }
 
 /// The first record of a snapshot; the machine's texts follow.

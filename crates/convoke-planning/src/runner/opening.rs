@@ -7,7 +7,6 @@ use std::{
 
 use convoke_core::{Claim, Journal as _, JournalErrorKind, LogId, PlanId, ReadFrom, RunId, Scope};
 use convoke_observability::drop_isolated;
-use uuid::Uuid;
 
 use crate::{
     Plan, PlanStep, Planner as _, PlanningRequest, StepIndex,
@@ -16,17 +15,11 @@ use crate::{
         PlanError, PlanWork, RunShared, Settings, UnreadableLog,
         clock::Clock,
         driver::{Driver, Opened, Teller},
-        log::{self, Head, Origin, Stored},
+        log::{Head, Origin, Stored},
         shared::Hub,
         writer::Writer,
     },
 };
-
-/// A new run's id.
-pub(super) fn new_run() -> RunId {
-    let id = RunId::new(Uuid::now_v7().to_string());
-    id.unwrap_or_else(|_| unreachable!("a UUID is an id"))
-}
 
 impl Settings {
     /// Opens a run of `work`.
@@ -51,7 +44,7 @@ impl Settings {
                 return self.open_stored(&plan, retry_failed, (scope, hub), teller).await;
             }
         };
-        let run = new_run();
+        let run = RunId::random();
         let kept = match &self.journal {
             Some(_) => Some(self.keep(&plan, run.clone(), None).await?),
             None => None,
@@ -138,7 +131,7 @@ impl Settings {
         run: RunId,
         forked: Option<Origin>,
     ) -> Result<(Head, Writer), PlanError> {
-        let (id, journal, log) = (plan.id(), self.journal()?, log::log_of(plan.id()));
+        let (id, journal, log) = (plan.id(), self.journal()?, LogId::of_plan(plan.id()));
         let of_journal = |error| PlanError::of_journal(id, error);
         let (head, records) = Head::records(plan, run, forked).map_err(of_journal)?;
         match journal.create(&log).await {
@@ -151,9 +144,15 @@ impl Settings {
         }
         let claim = self.claim(id, &log).await?;
         // From here on the claim ends with the writer.
-        let writer = self.writer(log.clone(), claim, head.after(0))?;
-        log::write_head(journal, &log, claim.token, records).await.map_err(of_journal)?;
-        Ok((head, writer))
+        let mut writer = self.writer(log, claim, claim.next)?;
+        match writer.write(records).await {
+            Ok(()) => Ok((head, writer)),
+            Err(error) => {
+                // It is what was not written that matters.
+                let _ = writer.release().await;
+                Err(of_journal(error))
+            }
+        }
     }
 
     /// Removes a log whose head was never written to its end: nothing of it has run.
@@ -191,7 +190,7 @@ impl Settings {
         plan: &PlanId,
         executor: impl FnMut(&Plan, StepIndex) -> Option<Capabilities>,
     ) -> Result<(Machine, Head, Writer), PlanError> {
-        let (journal, log) = (self.journal()?, log::log_of(plan));
+        let (journal, log) = (self.journal()?, LogId::of_plan(plan));
         let claim = self.claim(plan, &log).await?;
         let writer = self.writer(log.clone(), claim, claim.next)?;
         let read = async {

@@ -1,10 +1,10 @@
 //! What can be done to a plan that the journal has, running or not, here or in another process.
 
 use convoke_core::{
-    Journal as _, JournalErrorKind, LogId, Metadata, PlanId, ReadFrom, Signal, SignalId, StepId,
+    Journal as _, JournalErrorKind, LogId, Metadata, PlanId, ReadFrom, Record, RunId, Signal, SignalId,
+    StepId,
 };
 use serde_json::Value;
-use uuid::Uuid;
 
 use crate::{
     Plan, PlanError, PlanProgress, PlanRunner, StepIndex,
@@ -14,9 +14,8 @@ use crate::{
         clock::Clock,
         live,
         log::{self, Head, Origin, Stored},
-        opening,
         signal::PlanSignal,
-        writer::{Told, Writer},
+        writer::Writer,
     },
 };
 
@@ -38,7 +37,7 @@ impl Settings {
 
     /// The state after the record with the number `upto`, where that is there.
     async fn read_from(&self, plan: &PlanId, from: ReadFrom, upto: u64) -> Result<Read, PlanError> {
-        let contents = self.journal()?.read(&log::log_of(plan), from).await;
+        let contents = self.journal()?.read(&LogId::of_plan(plan), from).await;
         let contents = contents.map_err(|error| PlanError::of_journal(plan, error))?;
         let mut stored = Stored::read(plan, &contents, upto)?;
         let machine = stored.replay(plan, self.policy.clone(), nobody)?;
@@ -72,11 +71,9 @@ impl Settings {
 
     async fn signal(&self, plan: &PlanId, signal: PlanSignal) -> Result<(), PlanError> {
         let of_journal = |error| PlanError::of_journal(plan, error);
-        let log = log::log_of(plan);
-        let id = SignalId::new(Uuid::now_v7().to_string());
-        let id = id.unwrap_or_else(|_| unreachable!("a UUID is an id"));
+        let log = LogId::of_plan(plan);
         let body = signal.to_record().map_err(|error| of_journal(log::unwritable(plan, error)))?;
-        self.journal()?.signal(&log, Signal::new(id, body)).await.map_err(of_journal)
+        self.journal()?.signal(&log, Signal::new(SignalId::random(), body)).await.map_err(of_journal)
     }
 }
 
@@ -91,10 +88,10 @@ impl PlanRunner {
     ///
     /// [`PlanError::NoJournal`], [`PlanError::List`].
     pub async fn plans(&self) -> Result<Vec<PlanId>, PlanError> {
-        let logs = self.0.journal()?.list(log::LOGS).await.map_err(PlanError::List)?;
+        let logs = self.0.journal()?.list(LogId::PLANS).await.map_err(PlanError::List)?;
         let mut plans = Vec::with_capacity(logs.len());
         for log in logs {
-            match log::plan_of(&log) {
+            match log.plan() {
                 Some(plan) => plans.push(plan),
                 None => plans.extend(self.plan_in(&log).await),
             }
@@ -250,11 +247,11 @@ impl PlanRunner {
         }
         let (snapshot, restarted) = machine.snapshot().forked(id.clone());
         let origin = Origin { plan: plan.clone(), run: head.run, at };
-        let (head, mut writer) = self.0.keep(snapshot.plan(), opening::new_run(), Some(origin)).await?;
+        let (head, mut writer) = self.0.keep(snapshot.plan(), RunId::random(), Some(origin)).await?;
         let of_journal = |error| PlanError::of_journal(&id, error);
         let records = log::snapshot(&head, (0, None), &snapshot);
         writer.compact(records.map_err(|error| of_journal(log::unwritable(&id, error)))?);
-        settled(&id, &mut writer).await?;
+        writer.settled().await.map_err(of_journal)?;
         writer.release().await.map_err(of_journal)?;
         Ok(Fork { plan: id, restarted })
     }
@@ -270,7 +267,7 @@ impl PlanRunner {
     /// [`PlanError::NotFound`], [`PlanError::Claimed`] where it is being run.
     pub async fn delete(&self, plan: &PlanId) -> Result<(), PlanError> {
         self.0.journal()?;
-        let log = log::log_of(plan);
+        let log = LogId::of_plan(plan);
         let claim = self.0.claim(plan, &log).await?;
         // Where it fails, or nobody waits for it any more, the claim ends with this.
         let writer = self.0.writer(log, claim, claim.next)?;
@@ -304,24 +301,11 @@ pub struct Fork {
 /// Makes the records of commands durable.
 async fn write(plan: &PlanId, writer: &mut Writer, commands: Vec<Command>) -> Result<(), PlanError> {
     let of_journal = |error| PlanError::of_journal(plan, error);
-    for command in commands {
-        if let Command::Persist(entry) = command {
-            let json = entry.to_json().map_err(|error| of_journal(log::unwritable(plan, error)))?;
-            writer.push(json.into());
-        }
-    }
-    writer.flush();
-    settled(plan, writer).await
-}
-
-/// Waits until everything that is under way is durable.
-async fn settled(plan: &PlanId, writer: &mut Writer) -> Result<(), PlanError> {
-    loop {
-        match std::future::poll_fn(|cx| writer.poll(cx)).await {
-            Told::Durable(_) => return Ok(()),
-            Told::Failed(error) => return Err(PlanError::of_journal(plan, error)),
-            // They wait for the next run.
-            Told::Signals(_) => {}
-        }
-    }
+    let entries = commands.into_iter().filter_map(|command| match command {
+        Command::Persist(entry) => Some(entry),
+        _ => None,
+    });
+    let records: Result<Vec<Record>, _> = entries.map(|entry| entry.to_json().map(Record::from)).collect();
+    let records = records.map_err(|error| of_journal(log::unwritable(plan, error)))?;
+    writer.write(records).await.map_err(of_journal)
 }

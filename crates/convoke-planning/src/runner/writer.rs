@@ -3,19 +3,21 @@
 mod cohort;
 
 use std::{
-    fmt, mem,
+    fmt,
+    future::poll_fn,
+    mem,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
 };
 
 use convoke_core::{
-    AnyJournal, Claim, Commit, FencingToken, Journal as _, JournalError, JournalErrorKind, LogId, Record,
-    Sequence, Signal, SignalId, Snapshot,
+    AnyJournal, Claim, Commit, CommitId, FencingToken, Journal as _, JournalError, JournalErrorKind, LogId,
+    Record, Sequence, Signal, SignalId, Snapshot,
 };
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::{machine::Durability, runner::log::commit_id};
+use crate::machine::Durability;
 
 use cohort::Cohort;
 
@@ -130,6 +132,26 @@ impl Writer {
         self.wanted = true;
     }
 
+    /// Makes records durable, and waits for that. Signals that come meanwhile wait for the next run.
+    pub(super) async fn write(
+        &mut self,
+        records: impl IntoIterator<Item = Record>,
+    ) -> Result<(), JournalError> {
+        self.pending.extend(records);
+        self.flush();
+        self.settled().await
+    }
+
+    /// Waits until all that was pushed and wanted is durable.
+    pub(super) async fn settled(&mut self) -> Result<(), JournalError> {
+        while self.wanted || self.writing.is_some() {
+            if let Told::Failed(error) = poll_fn(|cx| self.poll(cx)).await {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a snapshot of the present state, all records written so far counted in, is worth its bytes.
     pub(super) fn is_snapshot_due(&self) -> bool {
         self.snapshot_due && self.writing.is_none() && !self.failed
@@ -160,7 +182,7 @@ impl Writer {
 
     /// The next commit: what is pending, as much of it as one may hold.
     fn commit(&mut self, strict: bool) -> Commit {
-        let mut commit = Commit::new(commit_id(self.token, self.commits), self.token, self.next);
+        let mut commit = Commit::new(CommitId::of_claim(self.token, self.commits), self.token, self.next);
         self.commits += 1;
         let mut bytes = 0;
         let fits = self.pending.iter().take_while(|record| {

@@ -152,7 +152,7 @@ impl Recorder {
 
     /// Says whether a compaction pays.
     async fn append(&mut self, session: &Session, records: &[Record]) -> Result<bool, StoreError> {
-        let id = CommitId::of_place(self.token, self.next);
+        let id = CommitId::of_claim(self.token, self.next.get());
         let commit = Commit::new(id, self.token, self.next).with_records(records.iter().cloned());
         match self.journal.append(&self.log, commit).await {
             Ok(committed) => {

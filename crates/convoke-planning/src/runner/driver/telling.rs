@@ -6,7 +6,7 @@ use convoke_observability::{EventSink as _, is_taken};
 use crate::{
     PlanEvent, PlanEventKind as Kind, PlanUpdate, StepIndex,
     machine::{Record, Start, StepErrorCode, StopReason},
-    runner::driver::{Driver, is_cancelled},
+    runner::driver::Driver,
 };
 
 impl Driver {
@@ -20,14 +20,14 @@ impl Driver {
         let attempt = step.and_then(|step| self.attempts.get(step)).copied();
         PlanEvent {
             kind,
-            plan: self.plan.clone(),
+            plan: self.machine.plan().id().clone(),
             run: self.shared.id().clone(),
             step: step.cloned(),
             attempt,
             code: None,
             stop: None,
             trace_id: self.scope.trace_id().cloned(),
-            elapsed: self.elapsed(),
+            elapsed: self.clock.running(),
         }
     }
 
@@ -70,7 +70,7 @@ impl Driver {
     pub(super) fn observe_end(&mut self, stop: StopReason) {
         if self.is_observed() {
             let ended = |driver: &Self, kind| PlanEvent { stop: Some(stop), ..driver.event(kind, None) };
-            if is_cancelled(stop) {
+            if stop == StopReason::Cancelled {
                 self.tell(ended(self, Kind::Cancelled));
             }
             self.tell(ended(self, Kind::Finished));
