@@ -57,11 +57,13 @@ pub enum Command {
         output: Arc<TaskOutput>,
     },
     /// Ask the planner to revise the plan because of what this step came to; answer with `RevisionReady` or
-    /// `RevisionFailed`. Nothing new starts before. It is asked once more where its plan does not fit what has happened
-    /// meanwhile.
+    /// `RevisionFailed`, or `RevisionRefused` where what it gave is no plan. Nothing new starts before. It is asked once more
+    /// where that is so, or its plan does not fit what has happened meanwhile.
     AskPlanner {
         /// The step that failed or is blocked.
         step: StepIndex,
+        /// Why what it gave before was not taken; `None` at the first ask.
+        refused: Option<String>,
     },
     /// Send [`Event::Tick`](crate::machine::Event::Tick) at this moment of the running clock, in place of any earlier
     /// wish; `None` takes the wish back. The wish holds until the time has come: a tick that comes early is no answer.

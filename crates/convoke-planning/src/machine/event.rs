@@ -106,6 +106,11 @@ pub enum Event {
         /// What the executors say of its steps, in plan order; `None` where nobody takes the step.
         executors: Vec<Option<Capabilities>>,
     },
+    /// What the planner gave is no plan that could be run: it is asked once more, and then the failure stands.
+    RevisionRefused {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The planner gave no plan; the failure stands.
     RevisionFailed {
         /// Why.

@@ -15,14 +15,14 @@ use crate::{
 };
 
 /// A planner that is to be asked, or was.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Asking {
     step: StepIndex,
     /// The record that is to be durable before the ask.
     sequence: u64,
     asked: bool,
-    /// Whether an answer did not fit the plan.
-    repeated: bool,
+    /// Why an answer was not taken.
+    refused: Option<String>,
 }
 
 impl Machine {
@@ -52,7 +52,7 @@ impl Machine {
             if allowed && self.is_offered(step) {
                 self.record_of(now, out, step, |step| Record::RevisionAsked { step });
                 let sequence = self.ledger.sequence();
-                self.asking = Some(Asking { step, sequence, asked: false, repeated: false });
+                self.asking = Some(Asking { step, sequence, asked: false, refused: None });
             }
         }
         self.ask_planner(out);
@@ -74,7 +74,7 @@ impl Machine {
             && (!holds || asking.sequence <= durable)
         {
             asking.asked = true;
-            out.push(Command::AskPlanner { step: asking.step });
+            out.push(Command::AskPlanner { step: asking.step, refused: asking.refused.clone() });
         }
     }
 
@@ -88,7 +88,7 @@ impl Machine {
             step,
             sequence: self.ledger.sequence(),
             asked: false,
-            repeated: false,
+            refused: None,
         });
     }
 
@@ -103,17 +103,28 @@ impl Machine {
         Ok(())
     }
 
+    /// What was given is not taken: the planner is asked once more, with the reason.
+    pub(super) fn revision_refused(
+        &mut self,
+        now: Moment,
+        reason: String,
+        out: &mut Vec<Command>,
+    ) -> Result<(), Refusal> {
+        let asking = self.asking.as_mut().filter(|asking| asking.asked).ok_or(Refusal::NoRevision)?;
+        if asking.refused.is_some() {
+            return self.revision_failed(now, format!("revision_conflict: {reason}"), out);
+        }
+        (asking.asked, asking.refused) = (false, Some(reason));
+        self.ask_planner(out);
+        Ok(())
+    }
+
     /// Why a revision does not fit the plan and what has become of it; `None` where it does.
-    pub(crate) fn revision_conflict(&self, plan: &Plan) -> Option<String> {
+    fn revision_conflict(&self, plan: &Plan) -> Option<String> {
         let too_many =
             u64::try_from(plan.steps().len()).is_ok_and(|steps| steps > u64::from(self.policy.max_steps()));
         let too_many = too_many.then(|| "it has more steps than `max_steps` allows".to_owned());
         too_many.or_else(|| self.ledger.conflict(plan))
-    }
-
-    /// The step about which a planner is being asked.
-    pub(crate) fn asked_step(&self) -> Option<StepIndex> {
-        self.asking.filter(|asking| asking.asked).map(|asking| asking.step)
     }
 
     pub(super) fn revision_ready(
@@ -123,14 +134,11 @@ impl Machine {
         executors: Vec<Option<Capabilities>>,
         out: &mut Vec<Command>,
     ) -> Result<(), Refusal> {
-        let asking = self.asking.filter(|asking| asking.asked).ok_or(Refusal::NoRevision)?;
+        if !self.asking.as_ref().is_some_and(|asking| asking.asked) {
+            return Err(Refusal::NoRevision);
+        }
         if let Some(conflict) = self.revision_conflict(plan) {
-            if asking.repeated {
-                return self.revision_failed(now, format!("revision does not fit the plan: {conflict}"), out);
-            }
-            self.asking = Some(Asking { asked: false, repeated: true, ..asking });
-            self.ask_planner(out);
-            return Ok(());
+            return self.revision_refused(now, conflict, out);
         }
         self.asking = None;
         let before = std::mem::replace(&mut self.plan, plan.clone());

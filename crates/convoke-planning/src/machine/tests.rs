@@ -14,6 +14,7 @@ mod failing;
 mod forks;
 mod gates;
 mod properties;
+mod refused;
 mod resuming;
 mod reviewing;
 mod revising;

@@ -45,6 +45,7 @@ impl Machine {
             Event::RevisionReady { plan, executors } => {
                 return self.revision_ready(now, &plan, executors, out);
             }
+            Event::RevisionRefused { reason } => return self.revision_refused(now, reason, out),
             Event::RevisionFailed { reason } => return self.revision_failed(now, reason, out),
             Event::Tick => {}
             Event::Cancel => self.end(now, StopReason::Cancelled, now.running, out),

@@ -98,9 +98,6 @@ pub(super) struct Driver {
     asked_people: HashMap<RequestId, AbortHandle>,
     /// Who said something that is not durable yet, by the record that is to be.
     unacknowledged: VecDeque<(u64, oneshot::Sender<Result<(), PlanError>>)>,
-    /// How often the planner was asked about the present failure.
-    revisions_asked: u32,
-    refused: Option<String>,
     timer: Option<std::pin::Pin<Box<Sleep>>>,
     wants_tick: bool,
     /// What came, and was not told to the machine yet.
@@ -146,8 +143,6 @@ impl Driver {
             may_ask_people: Arc::new(Semaphore::new(MAX_ASKS)),
             asked_people: HashMap::new(),
             unacknowledged: VecDeque::new(),
-            revisions_asked: 0,
-            refused: None,
             timer: None,
             wants_tick: false,
             came: Vec::new(),
@@ -309,7 +304,7 @@ impl Driver {
             Command::AskHook { step, request } => self.ask_hook(step, request),
             Command::AskApproval { step, request } => self.ask_approval(step, request),
             Command::Review { step, start, output } => self.ask_reflector(step, start, output),
-            Command::AskPlanner { step } => self.ask_planner(step),
+            Command::AskPlanner { step, refused } => self.ask_planner(step, refused),
             Command::WakeAt(at) => {
                 let at = at.and_then(|at| self.clock.at(at));
                 self.timer = at.map(|at| Box::pin(sleep_until(at)));

@@ -14,9 +14,6 @@ use crate::{
     runner::driver::{Driver, Told},
 };
 
-/// How often a planner is asked about one failure: once, and once more where its draft did not fit.
-const MAX_REVISIONS_ASKED: u32 = 2;
-
 /// What somebody else's future comes to, a panic as an error.
 async fn answer<T>(asked: impl Future<Output = Result<T, BoxError>>) -> Result<T, String> {
     // What the error says of itself, and its destructor, are somebody else's too.
@@ -98,50 +95,34 @@ impl Driver {
         });
     }
 
-    pub(super) fn ask_planner(&mut self, step: StepIndex) {
-        self.revisions_asked += 1;
+    pub(super) fn ask_planner(&mut self, step: StepIndex, refused: Option<String>) {
         let id = self.machine.plan().step(step).map(|step| step.id.clone());
         let (Some(planner), Some(id)) = (self.settings.planner.clone(), id) else {
             self.came.push(Told::Revision(Err("runner has no planner; give it one".to_owned())));
             return;
         };
         let plan = self.machine.plan().clone();
-        let observation = Observation::new(&self.machine, id, self.refused.take());
+        let observation = Observation::new(&self.machine, id, refused);
         self.ask(
             async move { Told::Revision(answer(async { planner.revise(plan, observation).await }).await) },
         );
     }
 
-    /// The planner has answered. What does not fit is asked for once more; what is no answer is not.
+    /// The planner has answered.
     pub(super) fn revision(&mut self, now: Moment, draft: Result<PlanDraft, String>) {
-        let draft = match draft {
-            Ok(draft) => self.settings.normalized(draft),
-            Err(reason) => return self.no_revision(now, reason),
-        };
-        let (plan, refused) = match self.settings.validator.validate_revision(self.machine.plan(), draft) {
-            Ok(plan) => {
-                let refused = self.machine.revision_conflict(&plan);
-                (Some(plan), refused)
-            }
-            Err(error) => (None, Some(convoke_core::error_chain(&error))),
-        };
-        match (plan, refused) {
-            (Some(plan), None) => {
-                self.revisions_asked = 0;
+        let event = match draft.map(|draft| {
+            let draft = self.settings.normalized(draft);
+            self.settings.validator.validate_revision(self.machine.plan(), draft)
+        }) {
+            Ok(Ok(plan)) => {
                 let executors = self.settings.capabilities(&plan);
-                let _ = self.handle(now, Event::RevisionReady { plan, executors });
-                self.ask_no_more();
+                Event::RevisionReady { plan, executors }
             }
-            (_, Some(reason)) if self.revisions_asked >= MAX_REVISIONS_ASKED => {
-                self.no_revision(now, format!("revision_conflict: {reason}"));
-            }
-            (_, refused) => {
-                self.refused = refused;
-                if let Some(step) = self.machine.asked_step() {
-                    self.ask_planner(step);
-                }
-            }
-        }
+            Ok(Err(invalid)) => Event::RevisionRefused { reason: convoke_core::error_chain(&invalid) },
+            Err(reason) => Event::RevisionFailed { reason },
+        };
+        let _ = self.handle(now, event);
+        self.ask_no_more();
     }
 
     /// Leaves off asking people about what a revision has changed or taken out.
@@ -161,10 +142,5 @@ impl Driver {
             }
             is_open
         });
-    }
-
-    fn no_revision(&mut self, now: Moment, reason: String) {
-        self.revisions_asked = 0;
-        let _ = self.handle(now, Event::RevisionFailed { reason });
     }
 }
