@@ -36,12 +36,12 @@
 //! | `step`, `scripted` | an executor that follows a script |
 //! | `trial` | one call of an executor, without a runtime |
 //! | `recording_observer`, `failing_observer`, `failing_sink` | who listens to a team |
-//! | `faulty_journal` | a journal that fails where a test says |
+//! | `faulty_journal`, `hooked_journal` | journals that fail or wait where a test says |
 //! | [`conformance`] | suites for implementors of sinks, executors, resolvers and journals |
 //!
 //! | feature | default | adds |
 //! |---|---|---|
-//! | `journal` | no | `FaultyJournal`, `conformance::journal`, `conformance::durable_journal` |
+//! | `journal` | no | `FaultyJournal`, `HookedJournal`, `conformance::journal`, `conformance::durable_journal` |
 //! | `observability` | by `team` | `FailingSink`, `conformance::event_sink` |
 //! | `registry` | by `team` | `ScriptedExecutor`, `Step`, `Trial`, `conformance::agent_executor` |
 //! | `team` | yes | `RecordingObserver`, `FailingObserver`, and the two above |
@@ -61,6 +61,8 @@ mod faults;
 #[cfg(feature = "journal")]
 mod faulty_journal;
 mod gate;
+#[cfg(feature = "journal")]
+mod hooked_journal;
 #[cfg(feature = "team")]
 mod recording_observer;
 #[cfg(feature = "registry")]
@@ -78,6 +80,8 @@ pub use failing_sink::FailingSink;
 #[cfg(feature = "journal")]
 pub use faulty_journal::{FaultyJournal, JournalFault};
 pub use gate::Gate;
+#[cfg(feature = "journal")]
+pub use hooked_journal::{HookAnswer, HookedJournal, JournalCall, JournalMoment, go_on};
 #[cfg(feature = "team")]
 pub use recording_observer::RecordingObserver;
 #[cfg(feature = "registry")]

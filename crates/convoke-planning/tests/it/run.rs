@@ -5,7 +5,6 @@ mod callbacks;
 mod durability;
 mod failures;
 mod faults;
-mod hooked;
 mod kills;
 mod nesting;
 mod order;

@@ -11,7 +11,7 @@ use convoke_registry::{Coordination, FunctionExecutor, RunOptions};
 use convoke_session::{IfCompleted, SessionSnapshot, StoreErrorKind};
 use convoke_team::{BuildError, SessionAdminError, TeamEventKind, TeamRuntime};
 use convoke_testkit::{FaultyJournal, Gate, JournalFault, ScriptedExecutor, Step};
-use stalled::StalledJournal;
+use stalled::Stall;
 use tokio::time::Instant;
 
 use crate::house::{House, agent, assert_end, assert_events, ms, registry, settle, task};
@@ -211,16 +211,16 @@ async fn whichever_append_fails_report_and_record_agree_or_the_report_says_so() 
 
 #[tokio::test(start_paused = true)]
 async fn a_journal_that_does_not_answer_holds_a_report_up_no_longer_than_it_may() {
-    let journal = StalledJournal::default();
+    let stall = Stall::default();
     let gate = Gate::closed();
     let steps = [Step::reply("one").after(&gate), Step::reply("two")];
     let agents = registry([(agent("a"), ScriptedExecutor::new(steps))]);
     let house = House::built(agents, |builder| {
-        builder.journal(journal.clone()).settle_timeout(Duration::from_secs(2))
+        builder.journal(stall.journal()).settle_timeout(Duration::from_secs(2))
     });
     let run = house.team.spawn(task("t"));
     gate.arrived(1).await;
-    journal.stall(true);
+    stall.set(true);
     gate.open();
     let began = Instant::now();
     let report = run.await.unwrap();
@@ -232,21 +232,21 @@ async fn a_journal_that_does_not_answer_holds_a_report_up_no_longer_than_it_may(
     assert_eq!(began.elapsed(), Duration::from_secs(2), "it waits for what is under way, and no longer");
 
     // It had been written.
-    journal.stall(false);
+    stall.set(false);
     assert_end(&house.run(task("t")).await, TaskStatus::Blocked, ErrorCode::InvalidRequest);
     assert_eq!(house.record("s", "t").report.unwrap().text(), "one");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_session_that_another_took_is_loaded_anew() {
-    let journal = StalledJournal::default();
+    let journal = MemoryJournal::new();
     let first = house(journal.clone(), ScriptedExecutor::echo());
     first.run(task("t")).await;
     // Its claim was taken while it could not renew it.
     let log = "session/s".parse().unwrap();
-    let contents = journal.inner.read(&log, convoke_core::ReadFrom::Latest).await.unwrap();
+    let contents = journal.read(&log, convoke_core::ReadFrom::Latest).await.unwrap();
     for token in 1..9 {
-        journal.inner.abandon(&log, convoke_core::FencingToken::new(token));
+        journal.abandon(&log, convoke_core::FencingToken::new(token));
     }
     let second = house(journal.clone(), ScriptedExecutor::echo());
     second.run(task("u")).await;
@@ -319,15 +319,15 @@ async fn a_host_opens_reads_and_deletes_sessions() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_and_the_number_of_sessions_hold_for_what_is_loaded_too() {
-    let journal = StalledJournal::default();
+    let stall = Stall::default();
     let agents = registry([(agent("a"), ScriptedExecutor::echo())]);
-    let house = House::built(agents, |builder| builder.journal(journal.clone()).max_sessions(1));
-    journal.stall(true);
+    let house = House::built(agents, |builder| builder.journal(stall.journal()).max_sessions(1));
+    stall.set(true);
     let began = Instant::now();
     let report = house.run(task("t").with_timeout(ms(20))).await;
     assert_end(&report, TaskStatus::TimedOut, ErrorCode::TimedOut);
     assert_eq!((report.attempt, began.elapsed()), (0, ms(20)));
-    journal.stall(false);
+    stall.set(false);
     assert_end(&house.run(task("t")).await, TaskStatus::Completed, None);
     let report = house.run(TaskRequest::new("x").in_session("other")).await;
     assert_end(&report, TaskStatus::Blocked, ErrorCode::SessionFull);
@@ -371,21 +371,21 @@ async fn a_coordinated_task_waits_for_the_journal_as_any_other() {
 
 #[tokio::test(start_paused = true)]
 async fn what_ends_while_the_log_cannot_be_read_is_recorded_once_it_can() {
-    let journal = StalledJournal::default();
+    let stall = Stall::default();
     let (first, second) = (Gate::closed(), Gate::closed());
     let steps = [Step::reply("one").after(&first), Step::reply("two").after(&second)];
-    let house = house(journal.clone(), ScriptedExecutor::new(steps));
+    let house = house(stall.journal(), ScriptedExecutor::new(steps));
     let one = house.team.spawn(task("one"));
     first.arrived(1).await;
     let two = house.team.spawn(task("two"));
     second.arrived(1).await;
-    journal.stall(true);
+    stall.set(true);
     first.open();
     assert_end(&one.await.unwrap(), TaskStatus::Failed, ErrorCode::StoreFailed);
     second.open();
     let report = two.await.unwrap();
     assert_eq!((report.code(), report.text()), (Some(ErrorCode::StoreFailed), "two"));
-    journal.stall(false);
+    stall.set(false);
     house.team.session("s").unwrap().set("k", 1.into()).await.unwrap();
     assert_eq!(house.record("s", "one").status, TaskStatus::Completed);
     let record = house.record("s", "two");

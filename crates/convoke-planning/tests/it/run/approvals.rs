@@ -12,13 +12,11 @@ use convoke_planning::{
     PlanUpdate, RunOptions, StepRequest, StepStatus,
     machine::{HookDecision, PendingKind, Refusal, RequestId, StepErrorCode, StopReason},
 };
+use convoke_testkit::{HookedJournal, JournalCall, JournalMoment, go_on};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use super::{
-    hooked::{Call, Hooked, When, go_on},
-    support::{Act, Script, ms, policy, runner, with},
-};
+use super::support::{Act, Script, ms, policy, runner, with};
 use crate::fixtures::{plan, step};
 
 fn request(pending: &[PendingStep]) -> RequestId {
@@ -264,12 +262,12 @@ async fn an_answer_that_was_heard_survives_its_process() {
     let journal = MemoryJournal::new();
     let (armed, told) = (Arc::new(AtomicBool::new(false)), Arc::new(Notify::new()));
     let (is_armed, appends) = (Arc::clone(&armed), AtomicUsize::new(0));
-    let hooked = Hooked::new(journal.clone(), move |call, when| match (call, when) {
-        (Call::NextSignals, When::After) => {
+    let hooked = HookedJournal::new(journal.clone(), move |call, when| match (call, when) {
+        (JournalCall::NextSignals, JournalMoment::After) => {
             told.notify_one();
             go_on()
         }
-        (Call::Append, When::Before) if is_armed.load(Ordering::Relaxed) => {
+        (JournalCall::Append, JournalMoment::Before) if is_armed.load(Ordering::Relaxed) => {
             match appends.fetch_add(1, Ordering::Relaxed) {
                 0 => {
                     let told = Arc::clone(&told);
@@ -311,9 +309,12 @@ async fn an_answer_that_was_heard_survives_its_process() {
 async fn what_a_handle_was_told_is_durable_once_it_is_answered() {
     let held = Arc::new(AtomicUsize::new(0));
     let holds = Arc::clone(&held);
-    let journal = Hooked::new(MemoryJournal::new(), move |call, when| {
-        let time =
-            if (call, when) == (Call::Append, When::Before) { holds.load(Ordering::Relaxed) } else { 0 };
+    let journal = HookedJournal::new(MemoryJournal::new(), move |call, when| {
+        let time = if (call, when) == (JournalCall::Append, JournalMoment::Before) {
+            holds.load(Ordering::Relaxed)
+        } else {
+            0
+        };
         Box::pin(async move {
             tokio::time::sleep(ms(time as u64)).await;
             Ok(())

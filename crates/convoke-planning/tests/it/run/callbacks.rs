@@ -22,14 +22,11 @@ use convoke_planning::{
         Capabilities, Durability, Finding, HookDecision, Refusal, StepErrorCode, StepInput, StopReason,
     },
 };
-use convoke_testkit::{FaultyJournal, JournalFault};
+use convoke_testkit::{FaultyJournal, HookedJournal, JournalCall, JournalFault, JournalMoment};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    hooked::{Call, Hooked, When},
-    support::{Act, Script, ms, policy, runner, with},
-};
+use super::support::{Act, Script, ms, policy, runner, with};
 use crate::fixtures::{plan, step};
 
 /// More than any run here takes.
@@ -236,10 +233,10 @@ async fn whoever_claims_a_plan_at_once_knows_what_still_runs() {
     let next = with(&script, policy, |builder| builder.journal(inner.clone()));
     let started: Arc<Mutex<Option<usize>>> = Arc::default();
     let (seen, told) = (script.clone(), Arc::clone(&started));
-    let journal = Hooked::new(inner, move |call, when| {
+    let journal = HookedJournal::new(inner, move |call, when| {
         let (next, seen, told) = (next.clone(), seen.clone(), Arc::clone(&told));
         Box::pin(async move {
-            if (call, when) == (Call::Release, When::After) {
+            if (call, when) == (JournalCall::Release, JournalMoment::After) {
                 in_time(next.resume(&id())).await;
                 *told.lock().unwrap() = Some(seen.starts("deaf"));
             }
@@ -258,10 +255,12 @@ async fn a_plan_that_another_runner_has_finished_meanwhile_is_not_removed() {
     inner.create(&LogId::new("plan/plan").unwrap()).await.unwrap();
     let other = with(&script, PlanPolicy::default(), |builder| builder.journal(inner.clone()));
     let first = Arc::new(AtomicBool::new(true));
-    let journal = Hooked::new(inner.clone(), move |call, when| {
+    let journal = HookedJournal::new(inner.clone(), move |call, when| {
         let (other, first) = (other.clone(), Arc::clone(&first));
         Box::pin(async move {
-            if (call, when) == (Call::Claim, When::Before) && first.swap(false, Ordering::Relaxed) {
+            if (call, when) == (JournalCall::Claim, JournalMoment::Before)
+                && first.swap(false, Ordering::Relaxed)
+            {
                 assert_eq!(in_time(other.run_plan(plan([step("a")]))).await.stop, StopReason::Completed);
             }
             Ok(())
@@ -280,11 +279,11 @@ async fn a_plan_that_ends_with_a_snapshot_has_ended() {
     let files = FileJournal::builder(folder.path()).compact_at_least(10_000).open().await.unwrap();
     let (may_end, appends) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
     let notify = Arc::clone(&may_end);
-    let journal = Hooked::new(files, move |call, when| {
+    let journal = HookedJournal::new(files, move |call, when| {
         // The plan, then begun and both starts, then the end of `a`: it is answered when `b` has ended too, so that the
         // end of the run is decided when a snapshot is due.
-        let is_last =
-            (call, when) == (Call::Append, When::After) && appends.fetch_add(1, Ordering::Relaxed) == 2;
+        let is_last = (call, when) == (JournalCall::Append, JournalMoment::After)
+            && appends.fetch_add(1, Ordering::Relaxed) == 2;
         let (notify, mut polls) = (Arc::clone(&notify), 0);
         Box::pin(poll_fn(move |_| {
             polls += 1;

@@ -11,13 +11,11 @@ use convoke_planning::{
     FunctionStepExecutor, PlanError, PlanPolicy, PlanRunner, PlanWork, RunOptions, StepStatus, UnreadableLog,
     machine::{Capabilities, Durability, Effects, Refusal, StepErrorCode, StopReason},
 };
+use convoke_testkit::{HookedJournal, JournalCall, JournalMoment, go_on};
 use futures_util::FutureExt as _;
 use tokio::sync::Notify;
 
-use super::{
-    hooked::{Call, Hooked, When, go_on},
-    support::{Act, Script, ms, policy, runner, with},
-};
+use super::support::{Act, Script, ms, policy, runner, with};
 use crate::fixtures::{large, step};
 
 fn id() -> PlanId {
@@ -216,8 +214,8 @@ async fn cancelling_from_elsewhere_ends_the_run_that_goes_on_and_no_other() {
 #[tokio::test(start_paused = true)]
 async fn cancelling_a_run_that_did_not_hear_of_it_ends_no_later_one() {
     let (script, journal) = (Script::new().with("s0", [Act::Slow(ms(50))]), MemoryJournal::new());
-    let deaf = Hooked::new(journal.clone(), |call, _| match call {
-        Call::NextSignals => Box::pin(std::future::pending()),
+    let deaf = HookedJournal::new(journal.clone(), |call, _| match call {
+        JournalCall::NextSignals => Box::pin(std::future::pending()),
         _ => go_on(),
     });
     let first = with(&script, PlanPolicy::default(), |builder| builder.journal(deaf));
@@ -241,8 +239,8 @@ async fn cancelling_a_run_that_ends_meanwhile_does_not_end_the_next_one() {
     let script = Script::new().with("s0", [Act::Slow(ms(50))]).with("s1", [Act::Slow(ms(50))]);
     let held = Arc::new(Notify::new());
     let until = Arc::clone(&held);
-    let slow = Hooked::new(journal.clone(), move |call, when| {
-        if (call, when) != (Call::Signal, When::Before) {
+    let slow = HookedJournal::new(journal.clone(), move |call, when| {
+        if (call, when) != (JournalCall::Signal, JournalMoment::Before) {
             return go_on();
         }
         let until = Arc::clone(&until);

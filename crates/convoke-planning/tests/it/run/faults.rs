@@ -19,12 +19,10 @@ use convoke_planning::{
     machine::{Capabilities, Durability, Finding, Placement, StepInput, StopReason},
 };
 use convoke_testkit::dropped_after;
+use convoke_testkit::{HookAnswer, HookedJournal, JournalCall, JournalMoment, go_on};
 use tokio::sync::Notify;
 
-use super::{
-    hooked::{Call, Hooked, Said, When, go_on},
-    support::{ms, policy, standing},
-};
+use super::support::{ms, policy, standing};
 use crate::fixtures::{plan, step};
 
 /// More than any run here takes.
@@ -183,11 +181,11 @@ async fn in_time<T>(doing: impl Future<Output = T>) -> T {
 struct Calls {
     count: Arc<AtomicUsize>,
     /// What the chosen call was.
-    met: Arc<Mutex<Option<(Call, When)>>>,
+    met: Arc<Mutex<Option<(JournalCall, JournalMoment)>>>,
 }
 
 impl Calls {
-    fn met(&self) -> Option<(Call, When)> {
+    fn met(&self) -> Option<(JournalCall, JournalMoment)> {
         *self.met.lock().unwrap()
     }
 
@@ -196,10 +194,10 @@ impl Calls {
         &self,
         number: usize,
         journal: &MemoryJournal,
-        act: impl Fn() -> Said + Send + Sync + 'static,
-    ) -> Hooked<MemoryJournal> {
+        act: impl Fn() -> HookAnswer + Send + Sync + 'static,
+    ) -> HookedJournal<MemoryJournal> {
         let calls = self.clone();
-        Hooked::new(journal.clone(), move |call, when| {
+        HookedJournal::new(journal.clone(), move |call, when| {
             if calls.count.fetch_add(1, Ordering::Relaxed) != number {
                 return go_on();
             }
@@ -209,7 +207,7 @@ impl Calls {
     }
 }
 
-fn fails(kind: JournalErrorKind) -> Said {
+fn fails(kind: JournalErrorKind) -> HookAnswer {
     Box::pin(async move { Err(JournalError::new(kind, &log(), "fails on purpose")) })
 }
 
@@ -265,7 +263,7 @@ async fn fail_at_each_call(durability: Durability, kind: JournalErrorKind, steps
         match run {
             Err(PlanError::Journal { .. }) => {}
             Ok(run) if run.stop == StopReason::Completed => {
-                assert!(matches!(met.0, Call::Release | Call::NextSignals), "{what}");
+                assert!(matches!(met.0, JournalCall::Release | JournalCall::NextSignals), "{what}");
             }
             Ok(run) => {
                 assert_eq!(run.stop, StopReason::StoreFailed, "{what}");
@@ -282,11 +280,11 @@ async fn fail_at_each_call(durability: Durability, kind: JournalErrorKind, steps
         );
         assert_eq!(standing(&run), standing(&whole), "{what}");
     }
-    assert!(calls_met.contains(&(Call::Append, When::Before)), "{calls_met:?}");
+    assert!(calls_met.contains(&(JournalCall::Append, JournalMoment::Before)), "{calls_met:?}");
     if durability != Durability::OnExit {
-        assert!(calls_met.contains(&(Call::Compact, When::After)), "{calls_met:?}");
+        assert!(calls_met.contains(&(JournalCall::Compact, JournalMoment::After)), "{calls_met:?}");
     }
-    assert!(calls_met.contains(&(Call::Release, When::Before)), "{calls_met:?}");
+    assert!(calls_met.contains(&(JournalCall::Release, JournalMoment::Before)), "{calls_met:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -391,7 +389,10 @@ async fn a_fork_that_fails_at_any_call_may_be_made_again() {
             }
             // It was made, and only the answer was lost.
             Err(PlanError::BegunBefore { .. }) => {
-                assert!(matches!(met, (Call::Compact, When::After) | (Call::Release, _)), "{what}");
+                assert!(
+                    matches!(met, (JournalCall::Compact, JournalMoment::After) | (JournalCall::Release, _)),
+                    "{what}"
+                );
                 tokio::time::sleep(CLAIM).await;
             }
             again => _ = again.unwrap(),
@@ -427,12 +428,16 @@ async fn a_reset_that_fails_at_any_call_has_happened_whole_or_not_at_all() {
             break;
         };
         assert!(matches!(reset, Err(PlanError::Journal { .. })), "{met:?}: {reset:?}");
-        if met.0 == Call::Release || met == (Call::Claim, When::After) {
+        if met.0 == JournalCall::Release || met == (JournalCall::Claim, JournalMoment::After) {
             tokio::time::sleep(CLAIM).await;
         }
         let has_happened = runner.status(&id()).await.unwrap().status("fails")
             == Some(convoke_planning::StepStatus::Pending);
-        assert_eq!(has_happened, matches!(met, (Call::Append, When::After) | (Call::Release, _)), "{met:?}");
+        assert_eq!(
+            has_happened,
+            matches!(met, (JournalCall::Append, JournalMoment::After) | (JournalCall::Release, _)),
+            "{met:?}"
+        );
         if !has_happened {
             in_time(runner.reset_step(&id(), &name)).await.unwrap();
         }

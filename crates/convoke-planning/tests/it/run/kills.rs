@@ -22,13 +22,11 @@ use convoke_planning::{
     Review, RunOptions, StepRequest, StepStatus,
     machine::{Effects, Finding, StepErrorCode, StopReason},
 };
+use convoke_testkit::{HookedJournal, JournalCall, JournalMoment, go_on};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{
-    hooked::{Call, Hooked, When, go_on},
-    support::{policy, standing},
-};
+use super::support::{policy, standing};
 use crate::fixtures::step;
 
 use other::{FOLDER, Other, ROLE, say};
@@ -129,15 +127,15 @@ fn length(folder: &Path) -> u64 {
 
 /// A journal that tells where the commit of this number began once it is durable, and does not answer it; the first is the
 /// plan itself.
-fn waiting_after(commit: usize, folder: &Path, journal: FileJournal) -> Hooked<FileJournal> {
+fn waiting_after(commit: usize, folder: &Path, journal: FileJournal) -> HookedJournal<FileJournal> {
     let (appends, began, folder) = (AtomicUsize::new(0), AtomicU64::new(0), folder.to_owned());
-    Hooked::new(journal, move |call, when| {
+    HookedJournal::new(journal, move |call, when| {
         let is_last = match (call, when) {
-            (Call::Append, When::Before) => {
+            (JournalCall::Append, JournalMoment::Before) => {
                 began.store(length(&folder), Ordering::Relaxed);
                 false
             }
-            (Call::Append, When::After) => appends.fetch_add(1, Ordering::Relaxed) == commit,
+            (JournalCall::Append, JournalMoment::After) => appends.fetch_add(1, Ordering::Relaxed) == commit,
             _ => false,
         };
         if !is_last {

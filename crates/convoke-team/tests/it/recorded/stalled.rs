@@ -6,97 +6,30 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
-use convoke_core::{
-    Claim, Commit, Committed, FencingToken, Journal, JournalCapabilities, JournalError, LogContents, LogId,
-    OwnerId, ReadFrom, Signal, Snapshot,
-};
 use convoke_journal::MemoryJournal;
+use convoke_testkit::{HookedJournal, JournalCall, JournalMoment, go_on};
 
-/// Appends, and never says so, while it is told to.
+/// Says when a journal does not answer.
 #[derive(Clone, Default)]
-pub(crate) struct StalledJournal {
-    pub(crate) inner: MemoryJournal,
-    pub(crate) is_stalled: Arc<AtomicBool>,
-}
+pub(crate) struct Stall(Arc<AtomicBool>);
 
-impl StalledJournal {
-    pub(crate) fn stall(&self, is_stalled: bool) {
-        self.is_stalled.store(is_stalled, Ordering::Relaxed);
+impl Stall {
+    pub(crate) fn set(&self, is_stalled: bool) {
+        self.0.store(is_stalled, Ordering::Relaxed);
     }
 
-    async fn answer<T>(&self, answer: T) -> T {
-        if self.is_stalled.load(Ordering::Relaxed) { pending().await } else { answer }
-    }
-}
-
-impl Journal for StalledJournal {
-    fn capabilities(&self) -> JournalCapabilities {
-        self.inner.capabilities()
-    }
-
-    async fn create(&self, log: &LogId) -> Result<(), JournalError> {
-        self.inner.create(log).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<LogId>, JournalError> {
-        self.inner.list(prefix).await
-    }
-
-    async fn delete(&self, log: &LogId, token: FencingToken) -> Result<(), JournalError> {
-        self.inner.delete(log, token).await
-    }
-
-    async fn claim(&self, log: &LogId, owner: &OwnerId, ttl: Duration) -> Result<Claim, JournalError> {
-        self.answer(()).await;
-        self.inner.claim(log, owner, ttl).await
-    }
-
-    async fn renew(&self, log: &LogId, token: FencingToken, ttl: Duration) -> Result<Claim, JournalError> {
-        self.inner.renew(log, token, ttl).await
-    }
-
-    async fn release(&self, log: &LogId, token: FencingToken) -> Result<(), JournalError> {
-        self.inner.release(log, token).await
-    }
-
-    fn abandon(&self, log: &LogId, token: FencingToken) {
-        self.inner.abandon(log, token);
-    }
-
-    async fn append(&self, log: &LogId, commit: Commit) -> Result<Committed, JournalError> {
-        let appended = self.inner.append(log, commit).await;
-        self.answer(appended).await
-    }
-
-    async fn flush(&self, log: &LogId, token: FencingToken) -> Result<(), JournalError> {
-        self.inner.flush(log, token).await
-    }
-
-    async fn compact(
-        &self,
-        log: &LogId,
-        token: FencingToken,
-        snapshot: Snapshot,
-    ) -> Result<(), JournalError> {
-        self.inner.compact(log, token, snapshot).await
-    }
-
-    async fn read(&self, log: &LogId, from: ReadFrom) -> Result<LogContents, JournalError> {
-        self.inner.read(log, from).await
-    }
-
-    async fn signal(&self, log: &LogId, signal: Signal) -> Result<(), JournalError> {
-        self.inner.signal(log, signal).await
-    }
-
-    async fn waiting_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
-        self.inner.waiting_signals(log, token).await
-    }
-
-    async fn next_signals(&self, log: &LogId, token: FencingToken) -> Result<Vec<Signal>, JournalError> {
-        self.inner.next_signals(log, token).await
+    /// Appends, and never says so, and gives no claim, while that is set.
+    pub(crate) fn journal(&self) -> HookedJournal<MemoryJournal> {
+        let stall = self.clone();
+        HookedJournal::new(MemoryJournal::new(), move |call, moment| match (call, moment) {
+            (JournalCall::Append, JournalMoment::After) | (JournalCall::Claim, JournalMoment::Before)
+                if stall.0.load(Ordering::Relaxed) =>
+            {
+                Box::pin(pending())
+            }
+            _ => go_on(),
+        })
     }
 }

@@ -12,15 +12,13 @@ use convoke_planning::{
     StepRequest,
     machine::{Capabilities, Durability, Finding, Placement, StepInput},
 };
+use convoke_testkit::{HookedJournal, JournalCall, JournalMoment, go_on};
 use proptest::{collection::vec, option, prelude::*};
 
 use crate::{
     fixtures::plan,
     generated::{Edges, edges, steps},
-    run::{
-        hooked::{Call, Hooked, When, go_on},
-        support::{ms, policy},
-    },
+    run::support::{ms, policy},
 };
 
 /// The most steps of a plan.
@@ -151,9 +149,9 @@ impl World {
 }
 
 /// A journal that may be killed while it writes: a commit is there once it is answered.
-fn slow(journal: &MemoryJournal) -> Hooked<MemoryJournal> {
-    Hooked::new(journal.clone(), |call, when| {
-        if (call, when) != (Call::Append, When::Before) {
+fn slow(journal: &MemoryJournal) -> HookedJournal<MemoryJournal> {
+    HookedJournal::new(journal.clone(), |call, when| {
+        if (call, when) != (JournalCall::Append, JournalMoment::Before) {
             return go_on();
         }
         Box::pin(async {
