@@ -83,6 +83,15 @@ impl SessionSnapshot {
         self.0.artifacts.get(&(task.clone(), id.clone())).map(Arc::as_ref)
     }
 
+    /// The artifacts of this task, by id. Takes time with those and the logarithm of all.
+    pub fn artifacts_of(&self, task: &TaskId) -> impl Iterator<Item = &SessionArtifact> {
+        // No id comes before it: one begins with neither a blank nor a control character.
+        let first = ArtifactId::new("!").ok().map(|first| (task.clone(), first));
+        let from = first.map(|first| self.0.artifacts.range(first..));
+        let of_task = from.into_iter().flatten().map(|(_, artifact)| &**artifact);
+        of_task.take_while(|artifact| artifact.task == *task)
+    }
+
     /// The shared state, by key.
     pub fn states(&self) -> impl DoubleEndedIterator<Item = (&str, &StateEntry)> + ExactSizeIterator {
         self.0.shared.iter().map(|(key, entry)| (&**key, &**entry))

@@ -80,7 +80,7 @@ fn output(session: &Session, report: TaskReport) -> TaskOutput {
     let TaskReport { task, attempt, output, .. } = report;
     let mut output = output.unwrap_or_default();
     let snapshot = session.snapshot();
-    let published = snapshot.artifacts().filter(|kept| kept.task == task && kept.attempt == attempt);
+    let published = snapshot.artifacts_of(&task).filter(|kept| kept.attempt == attempt);
     for kept in published {
         if output.artifacts.iter().all(|artifact| artifact.id != kept.artifact.id) {
             output.artifacts.push(kept.artifact.clone());

@@ -40,6 +40,25 @@ fn a_snapshot_finds_what_it_lists() {
 }
 
 #[test]
+fn the_artifacts_of_a_task_are_its_own_from_the_first_id_there_can_be() {
+    let session = session();
+    for name in ["s", "t", "t!", "u"] {
+        let (mut admission, _) = working(&session, name);
+        let published = ["!", "a", "\u{10ffff}"].map(|id| artifact(id, name));
+        let output = published.into_iter().fold(TaskOutput::text(""), TaskOutput::with_artifact);
+        admission.settle(completed(output)).unwrap();
+    }
+    let snapshot = session.snapshot();
+    for name in ["s", "t", "t!", "u"] {
+        let task = task(name);
+        let theirs: Vec<_> = snapshot.artifacts().filter(|found| found.task == task).collect();
+        assert_eq!(snapshot.artifacts_of(&task).collect::<Vec<_>>(), theirs);
+        assert_eq!(theirs.len(), 3);
+    }
+    assert_eq!(snapshot.artifacts_of(&task("nobody")).count(), 0);
+}
+
+#[test]
 fn nothing_done_later_changes_a_snapshot() {
     let session = session();
     now(session.set("k", json!(1))).unwrap();
