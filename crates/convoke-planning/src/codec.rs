@@ -8,7 +8,11 @@ mod run;
 
 pub use error::CodecError;
 
+use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de};
+
 use crate::{Plan, PlanDraft, PlanPolicy, PlanRun, PlanValidator};
+
+pub(crate) use extract::is_object;
 
 use document::{Read, Written};
 use probe::{Probe, RunProbe};
@@ -98,6 +102,20 @@ impl PlanCodec {
             return Err(CodecError::NoVersion);
         }
         self.plan(Read::of(json)?)
+    }
+
+    /// Writes a plan as a part of something larger.
+    pub(crate) fn serialize<S: Serializer>(plan: &Plan, serializer: S) -> Result<S::Ok, S::Error> {
+        Written::plan(plan).serialize(serializer)
+    }
+
+    /// Reads what [`serialize`](Self::serialize) wrote.
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(&self, deserializer: D) -> Result<Plan, D::Error> {
+        let read = Read::deserialize(deserializer)?;
+        let version = read.format_version.ok_or(CodecError::NoVersion);
+        let plan =
+            version.and_then(|version| Self::check_version(Some(version))).and_then(|()| self.plan(read));
+        plan.map_err(de::Error::custom)
     }
 
     fn plan(&self, read: Read) -> Result<Plan, CodecError> {

@@ -74,9 +74,8 @@ impl Serialize for Steps<'_> {
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Read {
-    /// The first look has read it; here it is a known field.
-    #[serde(rename = "format_version")]
-    _format_version: Option<u64>,
+    /// Where there was a first look, that has read it.
+    pub(super) format_version: Option<u64>,
     id: Option<String>,
     goal: String,
     pub(super) revision: Option<u64>,

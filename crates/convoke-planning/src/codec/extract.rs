@@ -56,7 +56,7 @@ pub(super) fn object(text: &str) -> Result<&str, CodecError> {
 }
 
 /// Whether JSON is an object that the parser can read, which goes so deep and no deeper.
-pub(super) fn is_object(json: &str) -> bool {
+pub(crate) fn is_object(json: &str) -> bool {
     matches!(Scanner::new(json.as_bytes(), 0).scan(), Scan::Object { .. })
 }
 

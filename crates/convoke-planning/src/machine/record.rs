@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::{
     Plan,
+    codec::is_object,
     machine::{
         error::StepError,
         event::{Finding, Question},
@@ -60,12 +61,19 @@ struct Document<R> {
     record: R,
 }
 
+/// Writes what can be read again.
+pub(super) fn write(document: &impl Serialize) -> Result<String, RecordError> {
+    let json = serde_json::to_string(document).map_err(RecordError::Unwritable)?;
+    if is_object(&json) { Ok(json) } else { Err(RecordError::TooDeep) }
+}
+
 impl Entry {
     /// Writes it as JSON, with the version of the form.
     ///
     /// # Errors
     ///
-    /// [`RecordError::Unwritable`] where something in it has no form in JSON.
+    /// [`RecordError::Unwritable`] where something in it has no form in JSON, [`RecordError::TooDeep`] where what is written could
+    /// not be read.
     pub fn to_json(&self) -> Result<String, RecordError> {
         let document = Document {
             version: RECORD_VERSION,
@@ -73,7 +81,7 @@ impl Entry {
             elapsed_millis: self.elapsed_millis,
             record: &self.record,
         };
-        serde_json::to_string(&document).map_err(RecordError::Unwritable)
+        write(&document)
     }
 
     /// Reads what [`to_json`](Self::to_json) wrote.

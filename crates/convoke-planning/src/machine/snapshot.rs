@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Plan,
-    machine::record::{RECORD_VERSION, RecordError, plan, probe},
+    machine::record::{RECORD_VERSION, RecordError, plan, probe, write},
 };
 
 /// All that the records up to one say, as values: the plan once, as it was last revised, and a row for each step that is
@@ -90,7 +90,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`RecordError::Unwritable`] where something in it has no form in JSON.
+    /// As [`Entry::to_json`](crate::machine::Entry::to_json).
     pub fn to_json(&self) -> Result<Vec<String>, RecordError> {
         let header = Header {
             version: RECORD_VERSION,
@@ -104,9 +104,7 @@ impl Snapshot {
             revising: self.revising.clone(),
             steps: count(self.steps.len()),
         };
-        let steps = self.steps.iter().map(serde_json::to_string);
-        let texts: Result<_, _> = std::iter::once(serde_json::to_string(&header)).chain(steps).collect();
-        texts.map_err(RecordError::Unwritable)
+        std::iter::once(write(&header)).chain(self.steps.iter().map(write)).collect()
     }
 
     /// Reads the texts that [`to_json`](Self::to_json) wrote, all of them. What fits no plan is found by

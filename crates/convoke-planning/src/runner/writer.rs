@@ -354,3 +354,6 @@ impl fmt::Debug for Writer {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,6 +25,9 @@ pub enum RecordError {
         /// How many there are.
         found: u64,
     },
+    /// Something in it nests so deep that it could not be read again.
+    #[error("record nests deeper than 127 levels; make what is in it flatter")]
+    TooDeep,
     /// It cannot be written as JSON. The source says why.
     #[error("record cannot be written as JSON; mend what the source names")]
     Unwritable(#[source] serde_json::Error),

@@ -1,7 +1,6 @@
 //! A plan within a record, in the form of the plan's own codec.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
-use serde_json::Value;
+use serde::{Deserializer, Serializer, de};
 
 use crate::{Plan, PlanCodec, PlanPolicy};
 
@@ -12,12 +11,9 @@ pub(crate) fn codec() -> Result<PlanCodec, String> {
 }
 
 pub(in crate::machine) fn serialize<S: Serializer>(plan: &Plan, serializer: S) -> Result<S::Ok, S::Error> {
-    let text = codec().map_err(ser::Error::custom)?.encode(plan).map_err(ser::Error::custom)?;
-    let value: Value = serde_json::from_str(&text).map_err(ser::Error::custom)?;
-    value.serialize(serializer)
+    PlanCodec::serialize(plan, serializer)
 }
 
 pub(in crate::machine) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Plan, D::Error> {
-    let text = Value::deserialize(deserializer)?.to_string();
-    codec().map_err(de::Error::custom)?.decode(&text).map_err(de::Error::custom)
+    codec().map_err(de::Error::custom)?.deserialize(deserializer)
 }

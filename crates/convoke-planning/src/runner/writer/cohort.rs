@@ -22,6 +22,12 @@ pub(super) struct Cohort {
 }
 
 impl Cohort {
+    /// One that waits for so many records, long enough.
+    #[cfg(test)]
+    pub(super) fn expecting(records: usize) -> Self {
+        Self { expected: records, window: Duration::MAX, ..Self::default() }
+    }
+
     /// A commit of so many records is begun.
     pub(super) fn begun(&mut self, records: usize) {
         self.under_way = Some((Instant::now(), records));

@@ -14,15 +14,14 @@ use convoke_core::{
 };
 use convoke_journal::MemoryJournal;
 use convoke_planning::{
-    ApprovalDecision, Backoff, BoxError, Plan, PlanError, PlanRun, PlanRunner, PlanStep, Review, RunOptions,
-    StepContext, StepExecutor, StepOutcome, StepRequest, UnreadableLog,
+    ApprovalDecision, Backoff, BoxError, Plan, PlanError, PlanPolicy, PlanRun, PlanRunner, PlanStep, Review,
+    RunOptions, StepContext, StepExecutor, StepOutcome, StepRequest, UnreadableLog,
     machine::{Capabilities, Durability, Finding, Placement, StepInput, StopReason},
 };
-use convoke_testkit::dropped_after;
-use convoke_testkit::{HookAnswer, HookedJournal, JournalCall, JournalMoment, go_on};
+use convoke_testkit::{HookAnswer, HookedJournal, JournalCall, JournalMoment, dropped_after, go_on};
 use tokio::sync::Notify;
 
-use super::support::{ms, policy, standing};
+use super::support::{Script, ms, policy, standing, with};
 use crate::fixtures::{plan, step};
 
 /// More than any run here takes.
@@ -443,4 +442,38 @@ async fn a_reset_that_fails_at_any_call_has_happened_whole_or_not_at_all() {
         }
         assert_eq!(in_time(runner.resume(&id())).await.unwrap().stop, StopReason::Completed, "{met:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_snapshot_that_the_journal_does_not_take_is_done_without() {
+    let journal = HookedJournal::new(MemoryJournal::new(), |call, moment| match (call, moment) {
+        (JournalCall::Compact, JournalMoment::Before) => Box::pin(async {
+            Err(JournalError::of_journal(
+                JournalErrorKind::TooLarge,
+                "takes no snapshot of that size; split it",
+            ))
+        }),
+        _ => go_on(),
+    });
+    let executor = convoke_planning::FunctionStepExecutor::new(|_, _| async { Ok("x".repeat(1 << 20)) });
+    let runner = PlanRunner::builder().executor(executor).journal(journal).build().unwrap();
+    let run = runner.run_plan(plan((0..6).map(|n| step(format!("s{n}"))))).await.unwrap();
+    assert_eq!((run.stop, run.error), (StopReason::Completed, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_that_was_not_deleted_is_free() {
+    let memory = MemoryJournal::new();
+    let journal = HookedJournal::new(memory.clone(), |call, moment| match (call, moment) {
+        (JournalCall::Delete, JournalMoment::Before) => Box::pin(async {
+            Err(JournalError::of_journal(JournalErrorKind::Io, "does not answer; try again"))
+        }),
+        _ => go_on(),
+    });
+    let runner = with(&Script::new(), PlanPolicy::default(), |builder| builder.journal(journal));
+    runner.run_plan(plan([step("a")])).await.unwrap();
+    let id = "plan".try_into().unwrap();
+    assert!(runner.delete(&id).await.is_err());
+    let other = with(&Script::new(), PlanPolicy::default(), |builder| builder.journal(memory));
+    assert_eq!(other.resume(&id).await.unwrap().stop, StopReason::Completed);
 }

@@ -1,6 +1,11 @@
 //! Plans that change because of what their steps came to.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use convoke_core::Metadata;
 
 use convoke_planning::{
     BoxError, FunctionPlanner, Observation, Plan, PlanDraft, PlanPolicyBuilder, PlanRunner, PlanningRequest,
@@ -178,4 +183,39 @@ async fn a_planner_that_has_no_answer_is_not_asked_again() {
     let (runner, told) = revising(&script, |policy| policy.replanning(9), vec![]);
     let run = runner.run_plan(plan([step("a")])).await.unwrap();
     assert_eq!((run.stop, asked(&told).len()), (StopReason::Failed, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_asked_any_more_about_what_a_revision_has_taken_out() {
+    struct Asked(Arc<AtomicUsize>);
+    impl Drop for Asked {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+    let (under_way, most_left) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(99)));
+    let script = Script::new().with("b", [Act::Fails]);
+    let planner =
+        FunctionPlanner::new(|_: PlanningRequest| async { Err::<PlanDraft, BoxError>("no".into()) })
+            .revising(|_: Plan, _: Observation| async { Ok(draft([step("last").gated()])) });
+    let (count, left) = (Arc::clone(&under_way), Arc::clone(&most_left));
+    let people = move |request: convoke_planning::StepRequest| {
+        let (count, left) = (Arc::clone(&count), Arc::clone(&left));
+        async move {
+            if request.step().unwrap().id.as_str() == "last" {
+                left.store(count.load(Ordering::Relaxed), Ordering::Relaxed);
+                return Ok::<_, BoxError>(convoke_planning::ApprovalDecision::Approve(Metadata::new()));
+            }
+            count.fetch_add(1, Ordering::Relaxed);
+            let _asked = Asked(count);
+            std::future::pending().await
+        }
+    };
+    let set = policy(|policy| policy.replanning(1));
+    let runner = with(&script, set, |builder| builder.planner(planner).approvals(people));
+    // As many as are asked at once, so that whoever comes later waits for a place among them.
+    let gated = (0..16).map(|n| step(format!("g{n}")).gated());
+    let run = runner.run_plan(plan(gated.chain([step("b")])));
+    let run = tokio::time::timeout(std::time::Duration::from_mins(1), run).await.expect("it ends").unwrap();
+    assert_eq!((run.stop, most_left.load(Ordering::Relaxed)), (StopReason::Completed, 0));
 }

@@ -140,3 +140,16 @@ async fn nothing_starts_after_the_last_moment_to_start() {
     let run = runner.run_plan(plan([step("a")])).await.unwrap();
     assert_eq!((run.stop, script.starts("a")), (StopReason::NoReadyStep, 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_one_steps_time_is_not_that_of_another() {
+    let script = Script::new()
+        .with("a", [Act::Slow(ms(100))])
+        .with("b", [Act::Slow(ms(10))])
+        .with("c", [Act::Slow(ms(15))]);
+    let set = policy(|policy| policy.step_timeout(ms(20)).max_parallel_steps(2).continue_after_failure());
+    let run =
+        runner(&script, set).run_plan(plan([step("a"), step("b"), step("c").after("b")])).await.unwrap();
+    assert_eq!(run.step("a").unwrap().error.as_ref().unwrap().code, StepErrorCode::StepTimeout);
+    assert_eq!(run.text("c"), Some("did c"), "it was at work when the time of `a` was over");
+}

@@ -3,11 +3,12 @@
 use convoke_core::{Journal as _, LogId, PlanId};
 use convoke_journal::MemoryJournal;
 use convoke_planning::{
-    FunctionStepExecutor, PlanError, PlanPolicy, PlanRunner, RunOptions, machine::StopReason,
+    BoxError, FunctionPlanner, FunctionStepExecutor, Observation, Plan, PlanDraft, PlanError, PlanPolicy,
+    PlanRunner, PlanningRequest, RunOptions, StepStatus, machine::StopReason,
 };
 
 use super::support::{Act, Script, policy, with};
-use crate::fixtures::{plan, step};
+use crate::fixtures::{draft, plan, step};
 
 fn id() -> PlanId {
     PlanId::new("plan").unwrap()
@@ -71,4 +72,21 @@ async fn signals_that_say_nothing_do_not_pile_up() {
     };
     runner.approve(&id(), request, convoke_core::Metadata::new()).await.unwrap();
     assert_eq!(runner.resume(&id()).await.unwrap().stop, StopReason::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_revision_that_could_not_be_read_is_not_written() {
+    let (script, journal) = (Script::new().with("s0", [Act::Fails]), MemoryJournal::new());
+    let planner =
+        FunctionPlanner::new(|_: PlanningRequest| async { Err::<PlanDraft, BoxError>("no".into()) })
+            .revising(|_: Plan, _: Observation| async {
+                Ok(draft([step("s1").with_metadata("deep", deep(126))]))
+            });
+    let runner = with(&script, policy(|policy| policy.replanning(1)), |builder| {
+        builder.journal(journal.clone()).planner(planner)
+    });
+    let run = runner.run_plan(plan([step("s0")])).await.unwrap();
+    assert_eq!((run.stop, script.starts("s1")), (StopReason::StoreFailed, 0));
+    assert!(run.error.unwrap().message.contains("nests deeper"));
+    assert_eq!(runner.status(&id()).await.unwrap().status("s0"), Some(StepStatus::Failed));
 }
