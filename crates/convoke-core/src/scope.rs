@@ -2,12 +2,14 @@
 
 mod current;
 mod extensions;
+mod stop;
 
 use std::{fmt, iter, sync::Arc, time::Duration};
 
 pub use current::InScope;
 pub use extensions::Extension;
 use extensions::Extensions;
+use stop::Stop;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -48,10 +50,10 @@ use crate::{AgentId, Budget, SessionId, TaskId};
 #[derive(Clone)]
 pub struct Scope(Arc<Inner>);
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Inner {
     lineage: Option<Arc<Ancestor>>,
-    cancellation: CancellationToken,
+    stop: Stop,
     deadline: Option<Instant>,
     budget: Option<Budget>,
     trace_id: Option<Arc<str>>,
@@ -96,28 +98,25 @@ struct Ancestor {
 impl Scope {
     /// A scope without a parent: no lineage, no deadline, no budget, a token of its own.
     pub fn root() -> Self {
-        Self(Arc::new(Inner {
-            lineage: None,
-            cancellation: CancellationToken::new(),
-            deadline: None,
-            budget: None,
-            trace_id: None,
-            extensions: Extensions::default(),
-        }))
+        Self(Arc::default())
     }
 
     /// A scope that inherits from this one; its token is a child of this one's.
     #[must_use]
     pub fn child(&self) -> Self {
-        self.child_with(self.0.cancellation.child_token())
+        self.child_with(Stop::of(self.cancellation().child_token()))
     }
 
-    /// A scope that inherits from this one all but the token, which is `cancellation`.
+    /// A scope that inherits from this one all but the token: it has one of its own.
     #[must_use]
-    pub fn child_with(&self, cancellation: CancellationToken) -> Self {
+    pub fn child_with_own_token(&self) -> Self {
+        self.child_with(Stop::default())
+    }
+
+    fn child_with(&self, stop: Stop) -> Self {
         Self(Arc::new(Inner {
             lineage: self.0.lineage.clone(),
-            cancellation,
+            stop,
             deadline: self.0.deadline,
             budget: self.0.budget.clone(),
             trace_id: self.0.trace_id.clone(),
@@ -138,7 +137,7 @@ impl Scope {
     /// Sets the token.
     #[must_use]
     pub fn with_cancellation(self, token: CancellationToken) -> Self {
-        self.with(|inner| inner.cancellation = token)
+        self.with(|inner| inner.stop = Stop::of(token))
     }
 
     /// Sets when the work must stop.
@@ -167,7 +166,18 @@ impl Scope {
 
     /// Signalled when the work is to stop.
     pub fn cancellation(&self) -> &CancellationToken {
-        &self.0.cancellation
+        self.0.stop.token()
+    }
+
+    /// Asks the work to stop: as [`CancellationToken::cancel`], and cheaper where nobody has asked for the
+    /// [token](Self::cancellation).
+    pub fn cancel(&self) {
+        self.0.stop.ask();
+    }
+
+    /// Whether the work is to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.stop.is_asked_for()
     }
 
     /// When the work must stop, on tokio's clock; `None` means never.

@@ -186,7 +186,7 @@ impl Begun {
         if let Some(running) = RunningTask::of(&self.scope, &self.shared.slots) {
             running.end();
         }
-        self.scope.cancellation().cancel();
+        self.scope.cancel();
     }
 
     /// Takes out what settles the attempt, once.

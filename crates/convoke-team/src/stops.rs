@@ -104,7 +104,7 @@ impl Begun {
             cause = self.stops.stopped(&self.shared) => cause,
         };
         self.ending.stop(cause);
-        self.scope.cancellation().cancel();
+        self.scope.cancel();
         tokio::select! {
             biased;
             _ = &mut is_over => {}

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
 use tracing::field::display;
 
 use convoke_core::{Lineage, Scope, TaskError, TaskStatus};
@@ -114,7 +113,7 @@ impl Prepared {
         let running = RunningTask::new(&shared.slots, mark);
         // Its token is its own, signalled by the watch and at the end alone: a stop is told only once its cause is known.
         let scope = match self.origin.caller.scope() {
-            Some(parent) => parent.child_with(CancellationToken::new()),
+            Some(parent) => parent.child_with_own_token(),
             None => Scope::root(),
         };
         let scope = scope

@@ -9,7 +9,6 @@ use std::{
 };
 
 use tokio::time::{Duration, Instant};
-use tokio_util::sync::CancellationToken;
 
 use convoke_core::{AgentId, Budget, Extension, Lineage, Scope, SessionId, TaskId, Units};
 
@@ -68,23 +67,23 @@ fn extensions_are_found_replaced_and_inherited_in_any_order() {
 #[test]
 fn a_child_with_a_token_of_its_own_is_not_stopped_with_its_parent() {
     let parent = Scope::root().of(entry("parent")).with_extension(Inherited(1));
-    let own = CancellationToken::new();
-    let child = parent.child_with(own.clone());
+    let child = parent.child_with_own_token();
     assert_eq!((child.get(), tasks(&child)), (Some(&Inherited(1)), vec!["parent"]));
-    parent.cancellation().cancel();
-    assert!(!child.cancellation().is_cancelled());
-    own.cancel();
-    assert!(child.cancellation().is_cancelled());
+    parent.cancel();
+    assert!(parent.cancellation().is_cancelled() && !child.is_cancelled());
+    let token = child.cancellation().clone();
+    child.cancel();
+    assert!(token.is_cancelled());
 }
 
 #[test]
 fn a_stop_goes_down_and_not_up() {
     let parent = Scope::root();
     let (one, two) = (parent.child(), parent.child());
-    one.cancellation().cancel();
-    assert!(!parent.cancellation().is_cancelled() && !two.cancellation().is_cancelled());
-    parent.cancellation().cancel();
-    assert!(two.cancellation().is_cancelled());
+    one.cancel();
+    assert!(one.is_cancelled() && !parent.is_cancelled() && !two.is_cancelled());
+    parent.cancel();
+    assert!(two.is_cancelled());
 }
 
 #[test]
