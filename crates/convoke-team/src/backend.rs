@@ -167,10 +167,9 @@ fn ask(
     origin.awaited_in = wait.as_ref().map(Wait::id);
     let task = task_id(&shared, &request, origin.started);
     let (sender, answer) = oneshot::channel();
-    let prepared = Prepared::new(&shared, request, task.clone(), options, origin, above, Asker::Run(sender));
+    let prepared = Prepared::new(shared, request, task.clone(), options, origin, above, Asker::Run(sender));
     // Boxed, here and below: spawning moves a future several times.
     drop(runtime.spawn(Box::pin(prepared.run(job))));
-    shared.release();
     Ok(Awaited { wait, task, answer })
 }
 
@@ -193,7 +192,7 @@ pub(crate) fn spawn(
     let claim = origin.claim.insert(shared.slots.claim(&task));
     let awaitable = Awaitable::new(&shared.slots, claim, starter);
     let (above, asker) = (Above::Token(stop), Asker::Handle(driver));
-    let prepared = Prepared::new(shared, Box::new(request), task, options, origin, above, asker);
+    let prepared = Prepared::new(Arc::clone(shared), Box::new(request), task, options, origin, above, asker);
     let handle = handle.awaitable(awaitable, prepared.subject.session.clone());
     drop(runtime.spawn(Box::pin(prepared.run(Job::Agent))));
     handle

@@ -42,7 +42,7 @@ pub(crate) struct Begun {
     began: Instant,
     /// Until whom `ending` decides for takes it out.
     unsettled: Mutex<Option<Unsettled>>,
-    aftermath: Aftermath<Detached, Option<Box<TaskReport>>>,
+    aftermath: Aftermath<Box<Detached>, Option<Box<TaskReport>>>,
 }
 
 /// What settles an attempt. In the order in which it is dropped where nobody does, because the tokio runtime ends: the
@@ -79,8 +79,8 @@ impl Begun {
         mark: LeaseMark,
         scope: Scope,
         given: Given,
-    ) -> Self {
-        Self {
+    ) -> Arc<Self> {
+        Arc::new(Self {
             shared: Arc::clone(&prepared.shared),
             scope,
             ending: Ending::default(),
@@ -96,7 +96,7 @@ impl Begun {
                 watch: None,
             })),
             aftermath: Aftermath::new(),
-        }
+        })
     }
 
     /// The task's span, which its work is in.
@@ -104,22 +104,15 @@ impl Begun {
         self.scope.get::<TaskSpan>().map_or_else(Span::none, |span| span.0.clone())
     }
 
-    /// What the work gets, once.
-    pub(crate) fn give(&self) -> Option<Given> {
-        self.unsettled.lock().as_mut()?.given.take()
-    }
-
-    /// The request, once. What is left of it here are the host's own notes.
-    pub(crate) fn request(&self) -> TaskRequest {
-        match &mut *self.unsettled.lock() {
-            Some(Unsettled { prepared, .. }) => {
-                let metadata = prepared.request.metadata.clone();
-                let request = mem::take(&mut *prepared.request);
-                prepared.request.metadata = metadata;
-                request
-            }
-            None => TaskRequest::default(),
-        }
+    /// What the work gets, and the request, once. What is left of that here are the host's own notes.
+    pub(crate) fn give(&self) -> Option<(Given, TaskRequest)> {
+        let mut unsettled = self.unsettled.lock();
+        let Unsettled { given, prepared, .. } = unsettled.as_mut()?;
+        let given = given.take()?;
+        let metadata = prepared.request.metadata.clone();
+        let request = mem::take(&mut *prepared.request);
+        prepared.request.metadata = metadata;
+        Some((given, request))
     }
 
     /// Ready when nobody waits for the answer any more, where that is a stop.
@@ -165,7 +158,9 @@ impl Begun {
         report.detached = true;
         let reply = prepared.commit(admission, report).reply().await;
         // Only now may the end of detached work be told: events keep their order, and the record knows that it is detached.
-        if let Some((detached, late)) = self.aftermath.settled(Detached { session, subject, started }) {
+        if let Some((detached, late)) =
+            self.aftermath.settled(Box::new(Detached { session, subject, started }))
+        {
             detached.end(&self.shared, late);
         }
         if let Some(reply) = reply {

@@ -55,8 +55,8 @@ pub(crate) struct Execution {
 }
 
 impl Execution {
-    pub(crate) fn new(work: Work, begun: Begun) -> Self {
-        Self { work: Some(work), begun: Arc::new(begun) }
+    pub(crate) fn new(work: Work, begun: Arc<Begun>) -> Self {
+        Self { work: Some(work), begun }
     }
 
     /// Does the work to its end, whenever that is; gives the answer unless somebody has given it without waiting for that.
@@ -78,9 +78,9 @@ impl Execution {
 
     /// Does the work; a panic of it, also of its destructors, becomes an error.
     async fn guarded(&mut self) -> Said {
-        let agent = self.work.as_ref().and_then(Work::agent).cloned();
         AssertUnwindSafe(self.call()).catch_unwind().await.unwrap_or_else(|payload| {
-            let error = TaskError::new(ErrorCode::ExecutorPanicked, Worker(agent.as_ref()).panicked());
+            let worker = Worker(self.work.as_ref().and_then(Work::agent));
+            let error = TaskError::new(ErrorCode::ExecutorPanicked, worker.panicked());
             Err(CoordinationError::new(match panic_detail(payload) {
                 Some(text) => error.with_detail(text),
                 None => error,
@@ -120,18 +120,18 @@ fn execute<'a>(
     begun: &Begun,
     lease: &'a Lease,
 ) -> Option<impl Future<Output = Result<TaskOutcome, ExecutorError>> + Send + use<'a>> {
-    let Given { handle, previous, progress } = begun.give()?;
+    let (Given { handle, previous, progress }, request) = begun.give()?;
     let ctx = ExecutionContext::of_attempt(lease.agent().clone(), handle, begun.scope.clone())
         .with_team(TeamHandle::of_task(&begun.shared, begun.scope.clone()))
         .with_grace(begun.shared.grace)
         .with_previous(previous)
         .with_progress(progress);
-    Some(lease.executor().execute(begun.request(), ctx))
+    Some(lease.executor().execute(request, ctx))
 }
 
 /// Calls the body of a coordinated task, as [`execute`] does an executor.
 fn perform(begun: &Begun, body: CoordinationBody) -> Option<BoxFuture<'static, Said>> {
-    let Given { handle, previous, .. } = begun.give()?;
+    let (Given { handle, previous, .. }, _) = begun.give()?;
     let team = TeamHandle::of_task(&begun.shared, begun.scope.clone());
     let ctx = CoordinatedContext::new(handle, begun.scope.clone(), team, previous);
     Some(body(ctx.with_grace(begun.shared.grace)))

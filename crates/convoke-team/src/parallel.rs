@@ -157,7 +157,7 @@ impl Batch {
             () = self.stop.cancelled() => News::Stopped,
             () = token.cancelled() => News::Stopped,
             // What a running task asks for still runs.
-            () = self.shared.draining.cancelled(), if !self.caller.is_task() => News::Draining,
+            () = self.shared.draining.token().cancelled(), if !self.caller.is_task() => News::Draining,
             () = deadline => News::Deadline,
             (index, lease) = self.leases.next() => News::Lease(index, lease),
             // After a yield, so that many requests hold up neither what runs nor the thread.
@@ -180,8 +180,15 @@ impl Batch {
             let above = Above::Token(self.stop.clone());
             let asker = Asker::Batch(self.places.len(), self.answering.clone());
             let options = self.options.clone();
-            let prepared =
-                Prepared::new(&self.shared, Box::new(request), task, options, origin, above, asker);
+            let prepared = Prepared::new(
+                Arc::clone(&self.shared),
+                Box::new(request),
+                task,
+                options,
+                origin,
+                above,
+                asker,
+            );
             self.places.push(Some(prepared));
             self.waiting += 1;
             self.ask(self.places.len() - 1);

@@ -124,7 +124,7 @@ pub(crate) fn task_id(shared: &Shared, request: &TaskRequest, started: Instant) 
 
 impl Prepared {
     pub(crate) fn new(
-        shared: &Arc<Shared>,
+        shared: Arc<Shared>,
         mut request: Box<TaskRequest>,
         task: TaskId,
         mut options: RunOptions,
@@ -133,7 +133,7 @@ impl Prepared {
         asker: Asker,
     ) -> Box<Self> {
         let Origin { caller, started, .. } = &origin;
-        let deadline = deadline(shared, &request, &options, caller, *started);
+        let deadline = deadline(&shared, &request, &options, caller, *started);
         let lifetime = match (&request.session, caller.is_task()) {
             (Some(_), _) => Lifetime::UntilRemoved,
             (None, true) => Lifetime::OfItsCaller,
@@ -145,15 +145,14 @@ impl Prepared {
         let trace_id = request.trace_id.as_deref().map(Arc::from).or_else(|| caller.trace_id());
         let subject = Subject { session, task, attempt: 0, agent: None, trace_id, span: Span::none() };
         let refusal =
-            caller.refusal(shared, options.budget.as_ref()).or_else(|| unknowing(&options, lifetime));
+            caller.refusal(&shared, options.budget.as_ref()).or_else(|| unknowing(&options, lifetime));
         let mut admission = AdmissionOptions::default().with_if_completed(options.if_completed);
         admission.late = options.late;
         Box::new(Self {
-            shared: Arc::clone(shared),
             request,
             admission,
             lifetime,
-            budget: caller.budget(&mut options, shared),
+            budget: caller.budget(&mut options, &shared),
             stops: Stops { above, cancellation: options.cancellation, deadline },
             refusal,
             origin,
@@ -163,6 +162,7 @@ impl Prepared {
             is_selected: false,
             asker: Some(asker),
             under_way: shared.under_way.token(),
+            shared,
         })
     }
 
@@ -186,11 +186,11 @@ impl Prepared {
 
     /// What is refused before anything is touched.
     pub(crate) fn defect(&self) -> Option<TaskError> {
-        if self.shared.root.is_cancelled() {
+        if self.shared.root.has_come() {
             let text = "runtime is gone; run tasks while a `TeamRuntime` lives";
             return Some(TaskError::new(ErrorCode::ShuttingDown, text));
         }
-        if self.shared.draining.is_cancelled() && !self.origin.caller.is_task() {
+        if self.shared.draining.has_come() && !self.origin.caller.is_task() {
             let text = "runtime drains and admits nothing more; run the task elsewhere";
             return Some(TaskError::new(ErrorCode::ShuttingDown, text));
         }

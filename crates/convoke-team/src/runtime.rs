@@ -3,7 +3,6 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout_at};
-use tokio_util::sync::DropGuard;
 use tracing::Span;
 
 use convoke_core::{IdError, SessionId, TaskId, TaskReport, TaskRequest};
@@ -14,7 +13,7 @@ use convoke_session::{Reconcile, Session};
 
 use crate::{
     DetachedWork, NotDetached, SessionAdminError, TeamEventKind, TeamRuntimeBuilder, UnfinishedTask,
-    attempt::Job, backend, caller::Caller, parallel, shared::Shared, telemetry::Subject,
+    attempt::Job, backend, caller::Caller, parallel, shared::Shared, signal::SetOnDrop, telemetry::Subject,
 };
 
 /// Runs tasks on the agents of a registry. Cloning shares it.
@@ -58,8 +57,8 @@ use crate::{
 #[derive(Clone)]
 pub struct TeamRuntime {
     shared: Arc<Shared>,
-    /// Cancels all work when the last clone goes.
-    _alive: Arc<DropGuard>,
+    /// Ends the runtime when the last clone goes.
+    _alive: Arc<SetOnDrop>,
 }
 
 /// What a runtime has under way.
@@ -86,7 +85,7 @@ impl TeamRuntime {
     }
 
     pub(crate) fn new(shared: Shared) -> Self {
-        let alive = Arc::new(shared.root.clone().drop_guard());
+        let alive = Arc::new(SetOnDrop(shared.root.clone()));
         Self { shared: Arc::new(shared), _alive: alive }
     }
 
@@ -418,7 +417,7 @@ impl TeamRuntime {
     /// Dropping the future ends the wait; the runtime drains on.
     pub async fn drain(&self, deadline: impl Into<Option<Instant>> + Send) -> Vec<UnfinishedTask> {
         let deadline = deadline.into();
-        self.shared.draining.cancel();
+        self.shared.draining.set();
         self.shared.under_way.close();
         let ended = async {
             self.shared.under_way.wait().await;

@@ -290,12 +290,16 @@ impl Sessions {
 
     /// As [`end_if_over`](Self::end_if_over), for whoever expects that it is over and looks it up but once.
     pub(crate) fn end_own_if_over(&self, id: &SessionId) {
-        let ended = match self.kept.write().entry(id.clone()) {
-            Entry::Occupied(kept) if kept.get().is_over() => Some(kept.remove()),
-            _ => None,
-        };
-        // Outside the lock.
-        drop(ended);
+        let mut sessions = self.kept.write();
+        match sessions.remove_entry(id) {
+            Some((_, kept)) if kept.is_over() => {
+                drop(sessions);
+                // Outside the lock.
+                drop(kept);
+            }
+            Some((id, kept)) => drop(sessions.insert(id, kept)),
+            None => {}
+        }
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::task::TaskTracker;
 
 use convoke_core::{Budget, IdGenerator};
 use convoke_observability::drop_isolated;
@@ -10,7 +10,7 @@ use convoke_registry::{AgentRegistry, Slots};
 
 use crate::{
     TelemetryFailures, clock::Clock, detached::Detached, recorded::RecordedSessions, sessions::Sessions,
-    telemetry::Telemetry,
+    signal::Signal, telemetry::Telemetry,
 };
 
 /// What the runtime and its tasks share.
@@ -29,10 +29,10 @@ pub(crate) struct Shared {
     pub(crate) max_parallel_tasks: usize,
     pub(crate) budget: Option<Budget>,
     pub(crate) max_nesting_depth: usize,
-    /// Cancelled when the runtime ends.
-    pub(crate) root: CancellationToken,
-    /// Cancelled when it begins to drain: hosts get nothing more admitted.
-    pub(crate) draining: CancellationToken,
+    /// Set when the runtime ends.
+    pub(crate) root: Signal,
+    /// Set when it begins to drain: hosts get nothing more admitted.
+    pub(crate) draining: Signal,
     /// Everything under way, detached work included.
     pub(crate) under_way: TaskTracker,
     pub(crate) detached: Detached,

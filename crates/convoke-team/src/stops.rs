@@ -43,9 +43,17 @@ pub(crate) enum Above {
 impl Above {
     fn token<'a>(&'a self, shared: &'a Shared) -> &'a CancellationToken {
         match self {
-            Self::Runtime => &shared.root,
+            Self::Runtime => shared.root.token(),
             Self::Task(scope) => scope.cancellation(),
             Self::Token(token) => token,
+        }
+    }
+
+    fn is_over(&self, shared: &Shared) -> bool {
+        match self {
+            Self::Runtime => shared.root.has_come(),
+            Self::Task(scope) => scope.is_cancelled(),
+            Self::Token(token) => token.is_cancelled(),
         }
     }
 }
@@ -74,7 +82,7 @@ impl Stops {
 
     /// Whether the attempt is to stop, now.
     pub(crate) fn is_stopped(&self, shared: &Shared) -> Option<StopCause> {
-        let cancelled = self.above.token(shared).is_cancelled()
+        let cancelled = self.above.is_over(shared)
             || self.cancellation.as_ref().is_some_and(CancellationToken::is_cancelled);
         if cancelled {
             return Some(StopCause::Cancelled);

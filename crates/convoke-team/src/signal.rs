@@ -1,0 +1,43 @@
+//! What happens to a runtime once: asked about at every step of every task, and awaited now and then.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use tokio_util::sync::CancellationToken;
+
+/// A token that can be asked without taking its lock. A clone is the same signal.
+#[derive(Clone, Default)]
+pub(crate) struct Signal(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    has_come: AtomicBool,
+    token: CancellationToken,
+}
+
+impl Signal {
+    pub(crate) fn set(&self) {
+        self.0.has_come.store(true, Ordering::Release);
+        self.0.token.cancel();
+    }
+
+    pub(crate) fn has_come(&self) -> bool {
+        self.0.has_come.load(Ordering::Acquire)
+    }
+
+    /// The token, for whoever awaits it or hands it on. Nothing cancels it but [`set`](Self::set).
+    pub(crate) fn token(&self) -> &CancellationToken {
+        &self.0.token
+    }
+}
+
+/// Sets a signal when it is dropped.
+pub(crate) struct SetOnDrop(pub(crate) Signal);
+
+impl Drop for SetOnDrop {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
