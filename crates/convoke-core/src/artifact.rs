@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ArtifactId, IdError, message::json_size};
+use crate::{ArtifactId, IdError, json_size};
 
 /// A named result of a task: a text, a JSON value, or both.
 ///

@@ -22,7 +22,7 @@
 //! | `agent` | who an agent is: descriptor, skills |
 //! | `request`, `digest`, `outcome`, `resume`, `report` | a task from its request to its report |
 //! | `status`, `code`, `error` | the state machine of a task, the error codes, the errors |
-//! | `message`, `artifact` | what is said and what is kept |
+//! | `message`, `artifact`, `json` | what is said and what is kept; how large and how deep values are |
 //! | `budget` | counters that are reserved before they are spent |
 //! | `journal` | the contract of logs that outlive a process |
 //! | `scope` | what work inherits from the work that asked for it |
@@ -37,6 +37,7 @@ mod error;
 mod id;
 mod id_generator;
 mod journal;
+mod json;
 mod message;
 mod outcome;
 mod report;
@@ -63,7 +64,8 @@ pub use journal::{
     AnyJournal, Claim, Commit, Committed, Durability, FencingToken, Journal, JournalCapabilities,
     JournalError, JournalErrorKind, LogContents, ReadFrom, Record, Sequence, Signal, Snapshot,
 };
-pub use message::{Message, Role, json_size};
+pub use json::{MAX_JSON_DEPTH, json_is_too_deep, json_size};
+pub use message::{Message, Role};
 pub use outcome::{TaskOutcome, TaskOutput};
 pub use report::{NotCompleted, Pause, TaskReport, Timing};
 pub use request::{CapacityPolicy, RequestDefect, Resume, TaskRequest};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::CallId;
+use crate::{CallId, json_size};
 
 /// In what part a message speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -77,34 +77,5 @@ impl Message {
     /// The bytes of text and data, as session limits count them.
     pub fn size(&self) -> usize {
         self.text.len() + self.data.as_ref().map_or(0, json_size)
-    }
-}
-
-/// The bytes that `value` takes as compact JSON, without writing it; escapes are not counted.
-pub fn json_size(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(true) => 4,
-        Value::Bool(false) => 5,
-        Value::Number(number) => number_size(number),
-        Value::String(text) => text.len() + 2,
-        Value::Array(items) => {
-            let commas = items.len().saturating_sub(1);
-            2 + commas + items.iter().map(json_size).sum::<usize>()
-        }
-        Value::Object(fields) => {
-            let commas = fields.len().saturating_sub(1);
-            2 + commas + fields.iter().map(|(key, value)| key.len() + 3 + json_size(value)).sum::<usize>()
-        }
-    }
-}
-
-fn number_size(number: &serde_json::Number) -> usize {
-    let digits = |magnitude: u64| magnitude.checked_ilog10().unwrap_or(0) as usize + 1;
-    if let Some(unsigned) = number.as_u64() {
-        digits(unsigned)
-    } else if let Some(signed) = number.as_i64() {
-        digits(signed.unsigned_abs()) + 1
-    } else {
-        number.to_string().len()
     }
 }

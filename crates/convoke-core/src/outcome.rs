@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{Artifact, Message, Metadata, ResumeToken, TaskStatus};
+use crate::{Artifact, Message, Metadata, ResumeToken, TaskStatus, json_is_too_deep};
 
 /// What a task produced.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -56,6 +56,15 @@ impl TaskOutput {
     pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.into(), value.into());
         self
+    }
+
+    /// Whether a value in it nests more than [`MAX_JSON_DEPTH`](crate::MAX_JSON_DEPTH) deep. Such an output is refused: the
+    /// attempt fails with [`contract_violation`](crate::ErrorCode::ContractViolation), and its report has the text alone.
+    pub fn is_too_deep(&self) -> bool {
+        let artifacts = self.artifacts.iter().filter_map(|artifact| artifact.data.as_ref());
+        let messages = self.messages.iter().filter_map(|message| message.data.as_ref());
+        let mut values = self.data.iter().chain(artifacts).chain(messages).chain(self.metadata.values());
+        values.any(json_is_too_deep)
     }
 
     /// Reads the answer as a `T`: its data, or its text as JSON where there is no data, or null where there is neither.

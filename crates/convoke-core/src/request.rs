@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize, Serializer, ser};
 use serde_json::Value;
 
 use crate::{
-    AgentId, ErrorCode, IdError, Message, Metadata, RequestDigest, ResumeToken, SessionId, SkillId,
-    TaskError, TaskId,
+    AgentId, ErrorCode, IdError, MAX_JSON_DEPTH, Message, Metadata, RequestDigest, ResumeToken, SessionId,
+    SkillId, TaskError, TaskId, json_is_too_deep,
 };
 
 const EMPTY: &str = "request has nothing to work on; give it an input, data, a message or an answer";
@@ -226,8 +226,8 @@ impl TaskRequest {
         self
     }
 
-    /// What makes the request invalid: the first bad part that building it met, a timeout of zero, or nothing to
-    /// work on.
+    /// What makes the request invalid: the first bad part that building it met, a timeout of zero, nothing to work on, or
+    /// data that nests more than [`MAX_JSON_DEPTH`] deep.
     pub fn defect(&self) -> Option<RequestDefect> {
         if let Some(defect) = &self.defect {
             Some(defect.clone())
@@ -239,9 +239,19 @@ impl TaskRequest {
             && self.resume.is_none()
         {
             Some(RequestDefect::new(EMPTY))
+        } else if self.values().any(json_is_too_deep) {
+            let text =
+                format!("request has data that nests more than {MAX_JSON_DEPTH} levels deep; flatten it");
+            Some(RequestDefect::new(text))
         } else {
             None
         }
+    }
+
+    fn values(&self) -> impl Iterator<Item = &Value> {
+        let messages = self.messages.iter().filter_map(|message| message.data.as_ref());
+        let answer = self.resume.iter().map(|resume| &resume.answer);
+        self.data.iter().chain(messages).chain(answer).chain(self.metadata.values())
     }
 
     /// What it asks for, as a hash: equal for two requests that ask for the same work, under whatever id. It takes time

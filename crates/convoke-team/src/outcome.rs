@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use convoke_core::{AgentId, ErrorCode, Pause, TaskError, TaskOutcome, TaskOutput, TaskStatus};
+use convoke_core::{
+    AgentId, ErrorCode, MAX_JSON_DEPTH, Pause, TaskError, TaskOutcome, TaskOutput, TaskStatus,
+    json_is_too_deep,
+};
 
 use crate::{ending::StopCause, execution::Said};
 
@@ -68,8 +71,22 @@ impl Conclusion {
     }
 
     /// The work's own word. Where it says that it stopped because it was asked to, the cause says what that makes of it;
-    /// every other word is kept, also after a stop.
+    /// every other word is kept, also after a stop, but for values that nest too deep to be kept anywhere.
     pub(crate) fn of_work(worker: Worker<'_>, said: Said, asked_to_stop: Option<StopCause>) -> Self {
+        let ended = Self::of_word(worker, said, asked_to_stop);
+        let question = ended.pause.as_ref().and_then(|pause| pause.request.as_ref());
+        if !question.is_some_and(json_is_too_deep)
+            && !ended.output.as_ref().is_some_and(TaskOutput::is_too_deep)
+        {
+            return ended;
+        }
+        let text =
+            format!("{worker} gave data that nests more than {MAX_JSON_DEPTH} levels deep; flatten it");
+        let output = ended.output.map(|output| TaskOutput::text(output.text)).unwrap_or_default();
+        Self::with_output(TaskError::new(ErrorCode::ContractViolation, text), output)
+    }
+
+    fn of_word(worker: Worker<'_>, said: Said, asked_to_stop: Option<StopCause>) -> Self {
         match said {
             Ok(TaskOutcome::Completed(output)) => {
                 Self { status: TaskStatus::Completed, output: Some(output), pause: None, error: None }

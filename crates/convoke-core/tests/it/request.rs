@@ -7,7 +7,8 @@ use serde::{Serialize, Serializer, ser::Error as _};
 use serde_json::{Value, json};
 
 use convoke_core::{
-    AgentId, CapacityPolicy, ErrorCode, Message, Resume, ResumeToken, SessionId, SkillId, TaskId, TaskRequest,
+    AgentId, CapacityPolicy, ErrorCode, MAX_JSON_DEPTH, Message, Resume, ResumeToken, SessionId, SkillId,
+    TaskId, TaskRequest,
 };
 
 use crate::values::{
@@ -66,6 +67,31 @@ fn a_timeout_of_zero_is_refused() {
     let request = |timeout| TaskRequest::new("x").with_timeout(timeout);
     assert_eq!(defect(&request(Duration::from_nanos(1))), None);
     assert_eq!(defect(&request(Duration::ZERO)).unwrap(), "timeout is zero; leave it out for none");
+}
+
+#[test]
+fn data_that_nests_too_deep_is_refused_wherever_it_is() {
+    let nest = |value, level| match level % 2 {
+        0 => Value::Array(vec![value, json!(2)]),
+        _ => Value::Object([("inner".to_owned(), value)].into_iter().collect()),
+    };
+    let nested = |levels| (0..levels).fold(json!(1), nest);
+    let new = || TaskRequest::new("x");
+    let everywhere = |levels| {
+        [
+            new().with_json(&nested(levels)),
+            new().with_message(Message::user("y").with_data(nested(levels))),
+            new().resuming(ResumeToken::empty(), nested(levels)),
+            new().with_metadata("key", nested(levels)),
+        ]
+    };
+    for request in everywhere(MAX_JSON_DEPTH) {
+        assert_eq!(defect(&request), None);
+    }
+    for request in everywhere(MAX_JSON_DEPTH + 1).iter().chain(&everywhere(2_000)) {
+        let text = "request has data that nests more than 100 levels deep; flatten it";
+        assert_eq!(defect(request).as_deref(), Some(text));
+    }
 }
 
 #[test]

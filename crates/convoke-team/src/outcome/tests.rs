@@ -1,5 +1,7 @@
 //! Each word of an executor, without a stop and after one of either cause.
 
+use serde_json::Value;
+
 use convoke_core::ExecutorError;
 use convoke_registry::CoordinationError;
 
@@ -45,4 +47,34 @@ fn what_a_stopped_executor_had_so_far_stays_in_the_report() {
     let concluded =
         Conclusion::of_work(Worker(Some(&AgentId::new("a").unwrap())), said, Some(StopCause::Deadline));
     assert_eq!(concluded.output.map(|output| output.text).as_deref(), Some("half"));
+}
+
+#[test]
+fn data_that_nests_too_deep_fails_whatever_was_said_and_the_text_stays() {
+    let nested = |levels| (0..levels).fold(Value::Null, |value, _| Value::Array(vec![value]));
+    let output = |levels| TaskOutput::text("half").with_metadata("m", nested(levels));
+    let question = |levels| TaskOutcome::input_required("which?").with_request(nested(levels));
+    let words = |levels| {
+        [
+            Ok(TaskOutcome::completed(output(levels))),
+            Ok(TaskOutcome::blocked("no key").with_output(output(levels))),
+            Ok(TaskOutcome::cancelled().with_output(output(levels))),
+            Ok(question(levels).with_output("half")),
+            Err(CoordinationError::new(TaskError::new(ErrorCode::ExecutionFailed, "broken"))
+                .with_output(output(levels))),
+        ]
+    };
+    for (levels, is_refused) in [(MAX_JSON_DEPTH, false), (MAX_JSON_DEPTH + 1, true), (2_000, true)] {
+        for said in words(levels) {
+            let agent = AgentId::new("a").unwrap();
+            let ended = Conclusion::of_work(Worker(Some(&agent)), said, Some(StopCause::Cancelled));
+            let code = ended.error.as_ref().map(TaskError::code);
+            assert_eq!(code == Some(ErrorCode::ContractViolation), is_refused, "{levels}");
+            let kept = ended.output.unwrap();
+            assert_eq!(
+                (kept.text.as_str(), kept.metadata.is_empty() && ended.pause.is_none()),
+                ("half", is_refused)
+            );
+        }
+    }
 }
