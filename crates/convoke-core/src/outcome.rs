@@ -61,10 +61,11 @@ impl TaskOutput {
     /// Whether a value in it nests more than [`MAX_JSON_DEPTH`](crate::MAX_JSON_DEPTH) deep. Such an output is refused: the
     /// attempt fails with [`contract_violation`](crate::ErrorCode::ContractViolation), and its report has the text alone.
     pub fn is_too_deep(&self) -> bool {
-        let artifacts = self.artifacts.iter().filter_map(|artifact| artifact.data.as_ref());
-        let messages = self.messages.iter().filter_map(|message| message.data.as_ref());
-        let mut values = self.data.iter().chain(artifacts).chain(messages).chain(self.metadata.values());
-        values.any(json_is_too_deep)
+        let is_too_deep = |data: &Option<Value>| data.as_ref().is_some_and(json_is_too_deep);
+        is_too_deep(&self.data)
+            || self.artifacts.iter().any(|artifact| is_too_deep(&artifact.data))
+            || self.messages.iter().any(|message| is_too_deep(&message.data))
+            || self.metadata.values().any(json_is_too_deep)
     }
 
     /// Reads the answer as a `T`: its data, or its text as JSON where there is no data, or null where there is neither.

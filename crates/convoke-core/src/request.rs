@@ -239,7 +239,7 @@ impl TaskRequest {
             && self.resume.is_none()
         {
             Some(RequestDefect::new(EMPTY))
-        } else if self.values().any(json_is_too_deep) {
+        } else if self.is_too_deep() {
             let text =
                 format!("request has data that nests more than {MAX_JSON_DEPTH} levels deep; flatten it");
             Some(RequestDefect::new(text))
@@ -248,10 +248,12 @@ impl TaskRequest {
         }
     }
 
-    fn values(&self) -> impl Iterator<Item = &Value> {
-        let messages = self.messages.iter().filter_map(|message| message.data.as_ref());
-        let answer = self.resume.iter().map(|resume| &resume.answer);
-        self.data.iter().chain(messages).chain(answer).chain(self.metadata.values())
+    fn is_too_deep(&self) -> bool {
+        let is_too_deep = |data: &Option<Value>| data.as_ref().is_some_and(json_is_too_deep);
+        is_too_deep(&self.data)
+            || self.messages.iter().any(|message| is_too_deep(&message.data))
+            || self.resume.as_ref().is_some_and(|resume| json_is_too_deep(&resume.answer))
+            || self.metadata.values().any(json_is_too_deep)
     }
 
     /// What it asks for, as a hash: equal for two requests that ask for the same work, under whatever id. It takes time
