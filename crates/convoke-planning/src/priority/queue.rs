@@ -181,6 +181,9 @@ impl ReadyQueue {
     /// Takes the first step at a moment, so that it can be put aside.
     pub(crate) fn take(&mut self, now_unix_millis: u64) -> Option<Taken> {
         self.clock.set(now_unix_millis);
+        if self.open.is_empty() {
+            return None;
+        }
         let first = self.open.first(&mut self.places, &self.clock)?;
         self.open.take(first, &mut self.places);
         Some(Taken(first))
