@@ -128,8 +128,9 @@ impl PlanRun {
         let plan = machine.plan().clone();
         let mut causes = causes::of(machine);
         let mut report = |step: StepIndex| {
-            let because = causes.remove(&step).unwrap_or_default();
-            StepReport::of(machine, step, because)
+            // Most plans skip nothing.
+            let because = if causes.is_empty() { None } else { causes.remove(&step) };
+            StepReport::of(machine, step, because.unwrap_or_default())
         };
         let steps: Vec<_> = plan.indices().map(&mut report).collect();
         let of_score = machine
@@ -224,6 +225,7 @@ impl PlanRun {
 
 impl StepReport {
     fn of(machine: &Machine, step: StepIndex, skipped_because_of: Arc<[StepId]>) -> Self {
+        let left = machine.left_running(step);
         Self {
             status: machine.status(step),
             attempts: machine.attempts(step),
@@ -233,10 +235,8 @@ impl StepReport {
             finding: machine.finding(step).cloned(),
             approval: machine.approval(step).cloned().unwrap_or_default(),
             execution_detached: machine.is_detached(step),
-            stop: machine.left_running(step).map(|(stop, _)| stop),
-            executor_cooperative_cancellation: machine
-                .left_running(step)
-                .is_some_and(|(_, cooperative)| cooperative),
+            stop: left.map(|(stop, _)| stop),
+            executor_cooperative_cancellation: left.is_some_and(|(_, cooperative)| cooperative),
             outcome_unknown: machine.is_outcome_unknown(step),
             took_millis: machine.took_millis(step),
         }

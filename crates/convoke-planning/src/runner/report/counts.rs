@@ -3,7 +3,7 @@
 use crate::{PlanRun, StepReport, StepStatus, machine::StepErrorCode};
 
 /// How many steps ended in which way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) completed: usize,
     pub(super) failed: usize,
@@ -15,19 +15,20 @@ pub(super) struct Counts {
 
 impl Counts {
     pub(super) fn of(steps: &[StepReport]) -> Self {
-        let count = |is: &dyn Fn(&StepReport) -> bool| steps.iter().filter(|step| is(step)).count();
-        let in_status = |status| count(&|step| step.status == status);
-        let timed_out = |step: &StepReport| {
-            step.error.as_ref().is_some_and(|error| error.code == StepErrorCode::StepTimeout)
-        };
-        Self {
-            completed: in_status(StepStatus::Completed),
-            failed: in_status(StepStatus::Failed),
-            blocked: in_status(StepStatus::Blocked),
-            skipped: in_status(StepStatus::Skipped),
-            timed_out: count(&timed_out),
-            detached: count(&|step| step.execution_detached),
+        let mut counts = Self::default();
+        for step in steps {
+            match step.status {
+                StepStatus::Completed => counts.completed += 1,
+                StepStatus::Failed => counts.failed += 1,
+                StepStatus::Blocked => counts.blocked += 1,
+                StepStatus::Skipped => counts.skipped += 1,
+                StepStatus::Pending | StepStatus::Running => {}
+            }
+            let timed_out = step.error.as_ref().is_some_and(|error| error.code == StepErrorCode::StepTimeout);
+            counts.timed_out += usize::from(timed_out);
+            counts.detached += usize::from(step.execution_detached);
         }
+        counts
     }
 
     pub(super) fn told_by(run: &PlanRun) -> Self {
