@@ -9,6 +9,7 @@ mod outcome;
 pub use agent::{AgentStepExecutor, AgentStepExecutorBuilder};
 pub use composite::{CompositeStepExecutor, CompositeStepExecutorBuilder, ExecutorBuildError};
 pub use context::StepContext;
+pub(crate) use context::Surroundings;
 pub use function::FunctionStepExecutor;
 pub use outcome::{StepOutcome, StillRunning};
 

@@ -41,7 +41,7 @@
 //! # What it costs
 //!
 //! An event costs time with the edges that leave its step, and the logarithm of the steps that are ready or at work.
-//! Four look at the whole plan: beginning, resuming, resetting and revising. Nothing recurses over the graph.
+//! Five look at the whole plan: beginning, resuming, resetting, revising and ending it early. Nothing recurses over the graph.
 //!
 //! # Example
 //!
@@ -168,6 +168,8 @@ pub struct Machine {
     score_error: Option<ScoreError>,
     ending: Option<Ending>,
     closing: Option<Closing>,
+    /// Whether the wall clock moves a step of the plan before another.
+    has_deadlines: bool,
     /// Whether records go nowhere any more.
     muted: bool,
     /// Whether nobody wants to be told of records.
@@ -284,6 +286,7 @@ impl Machine {
             score_error: None,
             ending: None,
             closing: None,
+            has_deadlines: has_deadlines(&plan),
             muted: false,
             unheard: false,
             persisted: ledger.sequence(),
@@ -349,6 +352,12 @@ impl Machine {
         self.unheard = !told;
     }
 
+    /// Whether it matters what time it is by the wall clock.
+    pub(crate) fn asks_for_wall_time(&self) -> bool {
+        // With another plan, it may from now on.
+        self.has_deadlines || self.asking.is_some() || self.policy.no_start_after_unix_millis().is_some()
+    }
+
     /// Takes an event, and says what is to be done. An end of work that is told twice, or of an earlier start, does nothing.
     ///
     /// # Errors
@@ -408,13 +417,17 @@ impl Machine {
     fn count(&mut self) {}
 }
 
+fn has_deadlines(plan: &Plan) -> bool {
+    plan.steps().iter().any(|step| step.signals.deadline_unix_millis.is_some())
+}
+
 impl fmt::Debug for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Machine")
             .field("plan", self.plan.id())
             .field("sequence", &self.ledger.sequence())
             .field("run", &self.run)
-            .field("active", &self.phases.active().len())
+            .field("active", &self.phases.count_active())
             .field("ready", &self.queue.len())
             .field("closing", &self.closing)
             .finish_non_exhaustive()

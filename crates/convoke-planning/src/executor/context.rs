@@ -17,78 +17,76 @@ use crate::{
 };
 
 /// What an attempt of a step knows of its surroundings: the plan and what had come of it when the attempt was dispatched,
-/// its deadline, and where to say how far it is. Cloning copies pointers.
+/// its deadline, and where to say how far it is. Cloning is cheap.
 ///
 /// The scope is the current one while the attempt is polled, so that work which it asks of others ends with it.
 #[derive(Clone)]
-pub struct StepContext(Arc<Surroundings>);
-
-struct Surroundings {
-    plan: Plan,
-    outputs: Outputs,
+pub struct StepContext {
+    shared: Arc<Surroundings>,
     start: Start,
     /// Made by whoever asks for it: most never do.
     key: OnceLock<String>,
-    scope: Scope,
-    run: Arc<RunShared>,
+}
+
+/// What attempts share that have their time in common.
+pub(crate) struct Surroundings {
+    pub(crate) plan: Plan,
+    pub(crate) outputs: Outputs,
+    pub(crate) scope: Scope,
+    pub(crate) run: Arc<RunShared>,
 }
 
 impl StepContext {
-    pub(crate) fn new(
-        plan: Plan,
-        outputs: Outputs,
-        start: Start,
-        (scope, run): (Scope, Arc<RunShared>),
-    ) -> Self {
-        Self(Arc::new(Surroundings { plan, outputs, start, key: OnceLock::new(), scope, run }))
+    pub(crate) fn new(shared: Arc<Surroundings>, start: Start) -> Self {
+        Self { shared, start, key: OnceLock::new() }
     }
 
     /// The plan, at the revision of the dispatch.
     pub fn plan(&self) -> &Plan {
-        &self.0.plan
+        &self.shared.plan
     }
 
     /// The step.
     pub fn step(&self) -> &PlanStep {
         // A start is of a step of the plan; the first one stands for what cannot be.
-        let found = self.0.plan.step(self.0.start.step).or_else(|| self.0.plan.steps().first());
+        let found = self.shared.plan.step(self.start.step).or_else(|| self.shared.plan.steps().first());
         found.unwrap_or_else(|| unreachable!("a valid plan has a step"))
     }
 
     /// Where the step is in the plan.
     pub fn index(&self) -> StepIndex {
-        self.0.start.step
+        self.start.step
     }
 
     /// The run of the plan, the same over all resumes; a fork and a second run of the same plan have others.
     pub fn run(&self) -> &RunId {
-        self.0.run.id()
+        self.shared.run.id()
     }
 
     /// The number of the attempt, from 1; a repeat after an interruption has the same.
     pub fn attempt(&self) -> u32 {
-        self.0.start.attempt
+        self.start.attempt
     }
 
     /// The key `<plan>/<step>/<generation>`, the same for whatever asks for the same effect: equal over crashes and failed
     /// attempts; new when an output was rejected, at a reset, and when a revision changed the step.
     pub fn idempotency_key(&self) -> &str {
-        self.0.key.get_or_init(|| self.0.start.key(&self.0.plan))
+        self.key.get_or_init(|| self.start.key(&self.shared.plan))
     }
 
     /// What the reflector noted when it rejected the output of the attempt before.
     pub fn note(&self) -> Option<&str> {
-        self.0.start.note.as_deref()
+        self.start.note.as_deref()
     }
 
     /// The answer to the question that this attempt asked before.
     pub fn answer(&self) -> Option<&Answer> {
-        self.0.start.answer.as_ref()
+        self.start.answer.as_deref()
     }
 
     /// The output of another step, where it was completed when this attempt was dispatched.
     pub fn output(&self, step: impl AsRef<str>) -> Option<&Arc<TaskOutput>> {
-        self.0.outputs.get(self.0.plan.index_of(step)?)
+        self.shared.outputs.get_as_of(self.shared.plan.index_of(step)?, self.start.sequence)
     }
 
     /// An artifact by the step that made it and its name.
@@ -98,7 +96,7 @@ impl StepContext {
 
     /// When the work must have ended: the earlier of the step's and the run's time.
     pub fn deadline(&self) -> Option<Instant> {
-        self.0.scope.deadline()
+        self.shared.scope.deadline()
     }
 
     /// How long the work has until then, zero when it is over; `None` means for ever.
@@ -108,7 +106,7 @@ impl StepContext {
 
     /// Signalled when the work is to end.
     pub fn cancellation(&self) -> &CancellationToken {
-        self.0.scope.cancellation()
+        self.shared.scope.cancellation()
     }
 
     /// Whether the work is to end.
@@ -118,13 +116,13 @@ impl StepContext {
 
     /// The scope of the work.
     pub fn scope(&self) -> &Scope {
-        &self.0.scope
+        &self.shared.scope
     }
 
     /// Says how far the work is, from 0 to 1, and what it is doing. Who follows the run through
     /// [`PlanHandle::updates`](crate::PlanHandle::updates) hears of it; nothing is kept.
     pub fn progress(&self, fraction: f32, note: impl Into<String>) {
-        self.0.run.tell_progress(|| Progress {
+        self.shared.run.tell_progress(|| Progress {
             step: self.step().id.clone(),
             fraction: if fraction.is_nan() { 0.0 } else { fraction.clamp(0.0, 1.0) },
             note: note.into(),
@@ -135,7 +133,7 @@ impl StepContext {
 impl fmt::Debug for StepContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StepContext")
-            .field("plan", self.0.plan.id())
+            .field("plan", self.shared.plan.id())
             .field("step", &self.step().id)
             .field("attempt", &self.attempt())
             .finish_non_exhaustive()

@@ -133,7 +133,7 @@ impl Machine {
     }
 
     fn launch(&mut self, now: Moment, step: StepIndex, sequence: u64, out: &mut Vec<Command>) {
-        let row = self.ledger.row(step);
+        let executor = self.executor(step);
         let of_run = self.run.and_then(|run| run.deadline);
         let own = self.policy.step_timeout().map(|time| now.running.saturating_add(time));
         // Where the run's time is over first, it is the run that ends.
@@ -141,13 +141,14 @@ impl Machine {
         self.enter(step, Phase::Running);
         self.phases.set_until(step, own);
         if let Some(at) = own
-            && !self.executor(step).owns_deadline
+            && !executor.owns_deadline
         {
-            self.set_timer(Timer { at, step, start: row.start, alarm: Alarm::Deadline });
+            self.set_timer(Timer { at, step, start: self.ledger.row(step).start, alarm: Alarm::Deadline });
         }
+        let row = self.ledger.row(step);
         let notes = self.ledger.notes(step);
         let answer = notes.and_then(|notes| {
-            Some(Answer { question: notes.question.clone()?, answer: notes.answer.clone()? })
+            Some(Box::new(Answer { question: notes.question.clone()?, answer: notes.answer.clone()? }))
         });
         out.push(Command::Start(Start {
             step,
@@ -158,7 +159,7 @@ impl Machine {
             sequence,
             answer,
             note: notes.and_then(|notes| notes.review.clone()),
-            placement: self.executor(step).placement,
+            placement: executor.placement,
         }));
     }
 

@@ -37,8 +37,7 @@ impl Machine {
         }
         self.ending = Some(Ending { stop, by, until: now.running.saturating_add(self.policy.grace()) });
         self.held.clear();
-        let active: Vec<StepIndex> = self.phases.active().iter().copied().collect();
-        for step in active {
+        for step in self.phases.active() {
             match self.phase(step) {
                 Phase::Starting => {
                     self.enter(step, Phase::Idle);
@@ -99,7 +98,7 @@ impl Machine {
     }
 
     pub(super) fn set_timer(&mut self, timer: Timer) {
-        let live = self.phases.active().len() + self.phases.count(Phase::Backoff);
+        let live = self.phases.count_active() + self.phases.count(Phase::Backoff);
         let (phases, ledger, ending) = (&self.phases, &self.ledger, self.ending.is_some());
         self.timers.push(timer);
         self.timers
@@ -125,13 +124,12 @@ impl Machine {
 
     /// Closes the run where nothing is left that it waits for.
     pub(super) fn close(&mut self, now: Moment, out: &mut Vec<Command>) {
-        let under_way = !self.phases.active().is_empty() || self.phases.count(Phase::Reviewing) > 0;
+        let under_way = self.phases.count_active() > 0 || self.phases.count(Phase::Reviewing) > 0;
         if let Some(ending) = self.ending {
             if under_way && now.running < ending.until {
                 return;
             }
-            let active: Vec<StepIndex> = self.phases.active().iter().copied().collect();
-            for step in active {
+            for step in self.phases.active() {
                 self.detach(now, step, ending.stop, out);
             }
             return self.finish(now, ending.stop, out);

@@ -26,6 +26,8 @@ pub(super) struct Ledger {
     plan: Plan,
     readiness: Readiness,
     rows: Vec<Row>,
+    /// The row of a place that the plan does not have.
+    nowhere: Row,
     outputs: Outputs,
     /// What few steps have.
     notes: BTreeMap<StepIndex, Notes>,
@@ -52,6 +54,7 @@ impl Ledger {
         Self {
             readiness: Readiness::new(&plan),
             rows: vec![Row::default(); steps],
+            nowhere: Row::default(),
             outputs: Outputs::new(steps),
             notes: BTreeMap::new(),
             by_status,
@@ -82,8 +85,8 @@ impl Ledger {
         self.readiness.is_barred(step)
     }
 
-    pub(super) fn row(&self, step: StepIndex) -> Row {
-        self.rows.get(step.row()).cloned().unwrap_or_default()
+    pub(super) fn row(&self, step: StepIndex) -> &Row {
+        self.rows.get(step.row()).unwrap_or(&self.nowhere)
     }
 
     pub(super) fn notes(&self, step: StepIndex) -> Option<&Notes> {

@@ -27,8 +27,13 @@ impl Outputs {
 
     /// The output of a completed step; `None` where it is not completed, or was not by the record that this looks as of.
     pub fn get(&self, step: StepIndex) -> Option<&Arc<TaskOutput>> {
+        self.get_as_of(step, self.as_of.unwrap_or(u64::MAX))
+    }
+
+    /// The output of a step that was completed by a record.
+    pub(crate) fn get_as_of(&self, step: StepIndex, sequence: u64) -> Option<&Arc<TaskOutput>> {
         let published = self.slots.get(step.row())?.get()?;
-        self.as_of.is_none_or(|sequence| published.sequence <= sequence).then_some(&published.output)
+        (published.sequence <= sequence).then_some(&published.output)
     }
 
     /// The same outputs without those published after a record.

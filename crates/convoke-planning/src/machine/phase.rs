@@ -1,6 +1,6 @@
 //! Where a step is in a run that is going on: what no record says, and what is gone with the process.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use crate::StepIndex;
 
@@ -56,7 +56,6 @@ struct Slot {
 pub(super) struct Phases {
     slots: Vec<Slot>,
     counts: [usize; PHASES],
-    active: BTreeSet<StepIndex>,
 }
 
 impl Phases {
@@ -65,7 +64,7 @@ impl Phases {
         if let Some(idle) = counts.first_mut() {
             *idle = steps;
         }
-        Self { slots: vec![Slot::default(); steps], counts, active: BTreeSet::new() }
+        Self { slots: vec![Slot::default(); steps], counts }
     }
 
     pub(super) fn of(&self, step: StepIndex) -> Phase {
@@ -79,11 +78,6 @@ impl Phases {
             if let Some(count) = self.counts.get_mut(phase as usize) {
                 *count = count.saturating_add_signed(by);
             }
-        }
-        if phase.is_active() {
-            self.active.insert(step);
-        } else if before.is_active() {
-            self.active.remove(&step);
         }
     }
 
@@ -101,13 +95,19 @@ impl Phases {
         self.counts.get(phase as usize).copied().unwrap_or_default()
     }
 
-    /// The steps whose work the run waits for, in plan order.
-    pub(super) fn active(&self) -> &BTreeSet<StepIndex> {
-        &self.active
+    /// The steps whose work the run waits for, in plan order. Looks at the whole plan.
+    pub(super) fn active(&self) -> Vec<StepIndex> {
+        let active = self.slots.iter().zip(0..).filter(|(slot, _)| slot.phase.is_active());
+        active.map(|(_, step)| StepIndex::new(step)).collect()
+    }
+
+    /// How many those are.
+    pub(super) fn count_active(&self) -> usize {
+        self.count(Phase::Starting) + self.count(Phase::Running) + self.count(Phase::Stopping)
     }
 
     /// How many places are taken.
     pub(super) fn places(&self) -> usize {
-        self.active.len() + self.count(Phase::Detached)
+        self.count_active() + self.count(Phase::Detached)
     }
 }

@@ -7,6 +7,7 @@ use crate::{
         command::Command,
         error::{Refusal, StepErrorCode},
         event::Moment,
+        has_deadlines,
         ledger::{Mark, moved},
         phase::{Phase, Phases},
         record::Record,
@@ -63,7 +64,7 @@ impl Machine {
         matches!(self.ledger.status(step), StepStatus::Failed | StepStatus::Blocked)
             && !row.offered
             && row.mark != Mark::Detached
-            && row.error.is_some_and(|error| error.code != StepErrorCode::Denied)
+            && row.error.as_ref().is_some_and(|error| error.code != StepErrorCode::Denied)
     }
 
     pub(super) fn ask_planner(&mut self, out: &mut Vec<Command>) {
@@ -156,6 +157,7 @@ impl Machine {
         let old = std::mem::take(&mut self.executors);
         self.executors = executors.into_iter().map(|of| Some(serials.executor(of?))).collect();
         self.queue.restart(&self.plan);
+        self.has_deadlines = has_deadlines(&self.plan);
         let phases = std::mem::replace(&mut self.phases, Phases::new(steps));
         let plan = self.plan.clone();
         let place = |step: StepIndex| moved(before, &plan, step);

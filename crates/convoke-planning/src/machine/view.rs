@@ -9,7 +9,7 @@ use crate::{
     Plan, ScoreError, StepIndex, StepStatus, Wait,
     machine::{
         Closing, Finding, Machine, Outputs, Question, RequestId, Snapshot, StepError, StepInput, StopReason,
-        command::idempotency_key, ledger::Mark,
+        command::idempotency_key, ledger::Mark, phase::Phase,
     },
 };
 
@@ -87,7 +87,7 @@ impl Machine {
 
     /// The error of the last attempt; gone once the step is completed or reset.
     pub fn error(&self, step: StepIndex) -> Option<Arc<StepError>> {
-        self.ledger.row(step).error
+        self.ledger.row(step).error.clone()
     }
 
     /// The first failed or blocked step in plan order, and its error. Looks at the whole plan.
@@ -210,6 +210,17 @@ impl Machine {
     pub(crate) fn open_starts(&self) -> impl Iterator<Item = (StepIndex, u64)> + '_ {
         let is_open = |step: &StepIndex| self.is_detached(*step) || self.status(*step) == StepStatus::Running;
         self.plan.indices().filter(is_open).map(|step| (step, self.ledger.row(step).start))
+    }
+
+    /// The starts whose work was given up and still runs, as far as this run knows. Looks at the whole plan.
+    pub(crate) fn given_up(&self) -> impl Iterator<Item = (StepIndex, u64)> + '_ {
+        let given_up = self.plan.indices().filter(|step| self.phase(*step) == Phase::Detached);
+        given_up.map(|step| (step, self.ledger.row(step).start))
+    }
+
+    /// Whether any work is under way, or was given up and still runs.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.phases.places() > 0
     }
 
     /// The number of the last start of a step; 0 before the first.

@@ -62,8 +62,10 @@ impl Clock {
         })
     }
 
-    pub(crate) fn moment(&self) -> Moment {
-        Moment { running: self.running(), unix_millis: self.unix_millis() }
+    /// What time it is; by the wall clock where somebody asks for that, and else 0.
+    pub(crate) fn moment(&self, asks_for_wall_time: bool) -> Moment {
+        let unix_millis = if asks_for_wall_time { self.unix_millis() } else { 0 };
+        Moment { running: self.running(), unix_millis }
     }
 
     /// The moment on tokio's clock; `None` where no clock gets so far.

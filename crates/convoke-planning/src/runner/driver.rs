@@ -14,7 +14,10 @@ use std::{
 };
 
 use convoke_core::{Record, Scope, SignalId, StepId};
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use futures_util::{
+    FutureExt as _,
+    stream::{FuturesUnordered, StreamExt as _},
+};
 use tokio::{
     sync::{Semaphore, mpsc, oneshot},
     task::{AbortHandle, JoinSet},
@@ -23,8 +26,9 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    PlanDraft, StepStatus,
-    machine::{Command, Event, Machine, Refusal, RequestId, WorkOutcome},
+    PlanDraft, StepStatus, StillRunning,
+    executor::Surroundings,
+    machine::{Command, Event, Machine, Moment, Refusal, RequestId, Start, WorkOutcome},
     runner::{
         PlanError, PlanProgress, PlanRun, RunShared, Settings,
         clock::Clock,
@@ -35,7 +39,7 @@ use crate::{
     },
 };
 
-use work::{InlineWork, Work};
+use work::InlineWork;
 
 /// How many asks of hooks, and how many of providers, are under way at most.
 const MAX_ASKS: usize = 16;
@@ -79,11 +83,15 @@ pub(super) struct Driver {
     heard: HashSet<SignalId>,
     teller: Teller,
     inbox: mpsc::UnboundedReceiver<Told>,
+    /// Inline work that was not polled yet. Most ends when it is, and needs no place among the others.
+    fresh: Vec<InlineWork>,
     inline: FuturesUnordered<InlineWork>,
-    /// The work under way, by the number of its start, with the scope that it is done in.
-    working: BTreeMap<u64, (StepId, Scope)>,
-    /// The scope of all work where no step has a time of its own: it is told to stop all at once or not at all.
+    /// The scopes of work under way, by the number of its start, where steps have a time of their own.
+    scopes: BTreeMap<u64, Scope>,
+    /// The scope of all work where they have none: it is told to stop all at once or not at all.
     work_scope: Option<Scope>,
+    /// What all work in that scope knows, at this revision of the plan.
+    surroundings: Option<Arc<Surroundings>>,
     /// Whether an earlier run of this process has left work behind, which a start must not run beside.
     has_earlier: bool,
     /// What of it goes on though the run is over.
@@ -102,6 +110,8 @@ pub(super) struct Driver {
     wants_tick: bool,
     /// What came, and was not told to the machine yet.
     came: Vec<Told>,
+    /// Where that is told from; empty in between, and kept for its room.
+    telling: Vec<Told>,
     commands: Vec<Command>,
     observer_failures: u64,
     store_error: Option<String>,
@@ -132,9 +142,11 @@ impl Driver {
             heard: HashSet::new(),
             teller,
             inbox,
+            fresh: Vec::new(),
             inline: FuturesUnordered::new(),
-            working: BTreeMap::new(),
+            scopes: BTreeMap::new(),
             work_scope: None,
+            surroundings: None,
             has_earlier,
             left_behind: BTreeMap::new(),
             attempts: HashMap::new(),
@@ -146,6 +158,7 @@ impl Driver {
             timer: None,
             wants_tick: false,
             came: Vec::new(),
+            telling: Vec::new(),
             commands: Vec::new(),
             observer_failures: 0,
             store_error: None,
@@ -179,11 +192,7 @@ impl Driver {
         // Where the store failed, whoever waits hears that the run is over, and no more.
         self.unacknowledged.clear();
         // Whoever gets the claim next must know what still works.
-        let run = self.shared.id();
-        let working = self.working.iter();
-        self.left_behind = working
-            .map(|(start, (step, _))| (*start, Live::new(run.clone(), step.clone(), *start)))
-            .collect();
+        self.left_behind = self.left_behind();
         if let Some(writer) = self.writer.take()
             && let Err(error) = writer.release().await
         {
@@ -191,6 +200,16 @@ impl Driver {
             self.store_error.get_or_insert_with(|| convoke_core::error_chain(&error));
         }
         self.report()
+    }
+
+    /// What this run started and gave up.
+    fn left_behind(&self) -> BTreeMap<u64, Live> {
+        let own = self.machine.given_up().filter(|(_, start)| *start > self.starts_before);
+        let live = own.filter_map(|(step, start)| {
+            let step = self.machine.plan().step(step)?.id.clone();
+            Some((start, Live::new(self.shared.id().clone(), step, start)))
+        });
+        live.collect()
     }
 
     fn report(&self) -> PlanRun {
@@ -220,25 +239,14 @@ impl Driver {
 
     /// Tells the machine what came, and does what it says.
     fn turn(&mut self) {
-        let now = self.clock.moment();
+        let now = self.clock.moment(self.machine.asks_for_wall_time());
         self.machine.tell_records(self.writer.is_some() || self.is_observed());
-        let mut came = mem::take(&mut self.came);
         loop {
-            for told in came.drain(..) {
-                match told {
-                    Told::Event(event) => _ = self.handle(now, event),
-                    Told::Call(event, answer) => match self.handle(now, event) {
-                        Ok(()) => self.acknowledge(answer),
-                        // Whoever asked may have gone.
-                        Err(refusal) => _ = answer.send(Err(refusal.into())),
-                    },
-                    Told::Status(answer) => {
-                        let stop = self.machine.stop();
-                        let _ = answer.send(PlanProgress::of(&self.machine, self.shared.id().clone(), stop));
-                    }
-                    Told::Revision(draft) => self.revision(now, draft),
-                }
+            let mut telling = mem::replace(&mut self.came, mem::take(&mut self.telling));
+            for told in telling.drain(..) {
+                self.tell_machine(now, told);
             }
+            self.telling = telling;
             if mem::take(&mut self.wants_tick) {
                 let _ = self.handle(now, Event::Tick);
             }
@@ -247,18 +255,31 @@ impl Driver {
                 self.carry_out(command);
             }
             self.commands = commands;
-            mem::swap(&mut came, &mut self.came);
-            if came.is_empty() || self.finished {
+            if self.came.is_empty() || self.finished {
                 break;
             }
         }
-        // Kept for its room.
-        self.came = came;
     }
 
-    fn handle(&mut self, now: crate::machine::Moment, event: Event) -> Result<(), Refusal> {
+    fn tell_machine(&mut self, now: Moment, told: Told) {
+        match told {
+            Told::Event(event) => _ = self.handle(now, event),
+            Told::Call(event, answer) => match self.handle(now, event) {
+                Ok(()) => self.acknowledge(answer),
+                // Whoever asked may have gone.
+                Err(refusal) => _ = answer.send(Err(refusal.into())),
+            },
+            Told::Status(answer) => {
+                let stop = self.machine.stop();
+                let _ = answer.send(PlanProgress::of(&self.machine, self.shared.id().clone(), stop));
+            }
+            Told::Revision(draft) => self.revision(now, draft),
+        }
+    }
+
+    fn handle(&mut self, now: Moment, event: Event) -> Result<(), Refusal> {
         if let Some(start) = ended(&event) {
-            self.working.remove(&start);
+            self.scopes.remove(&start);
         }
         let answered = match &event {
             Event::Approved { request, .. } | Event::Denied { request, .. } | Event::Deferred { request } => {
@@ -297,7 +318,7 @@ impl Driver {
             Command::Ready { step } => self.observe_ready(step),
             Command::Start(start) => self.start(start),
             Command::Stop { start, .. } => {
-                if let Some((_, scope)) = self.working.get(&start) {
+                if let Some(scope) = self.work_scope.as_ref().or_else(|| self.scopes.get(&start)) {
                     scope.cancellation().cancel();
                 }
             }
@@ -316,7 +337,7 @@ impl Driver {
         }
     }
 
-    fn start(&mut self, start: crate::machine::Start) {
+    fn start(&mut self, start: Start) {
         // Somebody else may have the plan by now, or nobody waits for it any more: what was decided is not done.
         let is_over = if self.writer.as_ref().is_some_and(Writer::has_expired) {
             Some(Event::ClaimLost)
@@ -325,28 +346,41 @@ impl Driver {
         } else {
             None
         };
-        let id = self.machine.plan().step(start.step).map(|step| step.id.clone());
-        let (None, Some(id)) = (&is_over, id) else {
+        if let Some(is_over) = is_over {
             let ended = Event::WorkEnded {
                 start: start.start,
                 outcome: WorkOutcome::Cancelled,
                 ended: self.clock.running(),
             };
-            self.came.extend(is_over.into_iter().chain([ended]).map(Told::Event));
+            self.came.extend([is_over, ended].map(Told::Event));
             return;
-        };
+        }
         self.observe_start(&start);
-        let scope = self.scope_of(&start);
-        self.working.insert(start.start, (id.clone(), scope.clone()));
-        let work = Work::new(self, start, &id, &scope);
-        match work {
-            Work::Inline(work) => self.inline.push(work),
-            Work::Spawned => {}
+        let surroundings = self.surroundings_of(&start);
+        if let Some(work) = self.begin(start, surroundings) {
+            self.fresh.push(work);
         }
     }
 
+    /// What the work of a start knows.
+    fn surroundings_of(&mut self, start: &Start) -> Arc<Surroundings> {
+        if let Some(surroundings) = &self.surroundings {
+            return Arc::clone(surroundings);
+        }
+        let surroundings = Arc::new(Surroundings {
+            plan: self.machine.plan().clone(),
+            outputs: self.machine.outputs().clone(),
+            scope: self.scope_of(start),
+            run: Arc::clone(&self.shared),
+        });
+        if self.work_scope.is_some() {
+            self.surroundings = Some(Arc::clone(&surroundings));
+        }
+        surroundings
+    }
+
     /// The scope in which the work of a start is done.
-    fn scope_of(&mut self, start: &crate::machine::Start) -> Scope {
+    fn scope_of(&mut self, start: &Start) -> Scope {
         if let Some(scope) = &self.work_scope {
             return scope.clone();
         }
@@ -355,21 +389,21 @@ impl Driver {
         let scope = self.scope.clone().with_cancellation(CancellationToken::new()).with_deadline(deadline);
         if self.settings.policy.step_timeout().is_none() {
             self.work_scope = Some(scope.clone());
+        } else {
+            self.scopes.insert(start.start, scope.clone());
         }
         scope
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while let Poll::Ready(Some((ended, still_running))) = self.inline.poll_next_unpin(cx) {
-            if let (Some(still_running), Event::WorkEnded { start, .. }) = (still_running, &ended) {
-                work::await_rest(self.teller.clone(), *start, still_running);
+        self.poll_inline(cx);
+        // Who has something to do waits for nothing more.
+        if self.came.is_empty() || !self.inbox.is_empty() {
+            while let Poll::Ready(Some(told)) = self.inbox.poll_recv(cx) {
+                self.came.push(told);
             }
-            self.came.push(Told::Event(ended));
         }
-        while let Poll::Ready(Some(told)) = self.inbox.poll_recv(cx) {
-            self.came.push(told);
-        }
-        while let Poll::Ready(Some(_)) = self.asks.poll_join_next(cx) {}
+        while !self.asks.is_empty() && self.asks.poll_join_next(cx).is_ready() {}
         self.poll_log(cx);
         if let Some(timer) = &mut self.timer
             && timer.as_mut().poll(cx).is_ready()
@@ -378,6 +412,30 @@ impl Driver {
             self.wants_tick = true;
         }
         if self.came.is_empty() && !self.wants_tick { Poll::Pending } else { Poll::Ready(()) }
+    }
+
+    fn poll_inline(&mut self, cx: &mut Context<'_>) {
+        let mut fresh = mem::take(&mut self.fresh);
+        for mut work in fresh.drain(..) {
+            match work.poll_unpin(cx) {
+                Poll::Ready(ended) => self.inline_ended(ended),
+                Poll::Pending => self.inline.push(work),
+            }
+        }
+        // Kept for its room.
+        self.fresh = fresh;
+        while !self.inline.is_empty()
+            && let Poll::Ready(Some(ended)) = self.inline.poll_next_unpin(cx)
+        {
+            self.inline_ended(ended);
+        }
+    }
+
+    fn inline_ended(&mut self, (ended, still_running): (Event, Option<StillRunning>)) {
+        if let (Some(still_running), Event::WorkEnded { start, .. }) = (still_running, &ended) {
+            work::await_rest(self.teller.clone(), *start, still_running);
+        }
+        self.came.push(Told::Event(ended));
     }
 
     /// What an earlier run left behind in this process, and tells when that ends.
@@ -423,7 +481,8 @@ fn tell_of_cancellation(cancelled: CancellationToken, teller: Teller) {
 impl Drop for Driver {
     fn drop(&mut self) {
         // The runtime has ended, or the run; what still works has nobody to tell.
-        for (_, scope) in self.working.values() {
+        let shared = self.work_scope.iter().filter(|_| self.machine.is_at_work());
+        for scope in self.scopes.values().chain(shared) {
             scope.cancellation().cancel();
         }
     }

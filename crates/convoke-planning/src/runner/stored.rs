@@ -54,7 +54,7 @@ impl Settings {
     ) -> Result<Vec<Command>, PlanError> {
         let unknown = || PlanError::UnknownStep { plan: plan.clone(), step: step.clone() };
         let index = machine.plan().index_of(step).ok_or_else(unknown)?;
-        let now = Clock::new(self.wall.clone()).moment();
+        let now = Clock::new(self.wall.clone()).moment(true);
         let mut commands = Vec::new();
         let start = machine.last_start(index);
         if live::ended(&head.run, step, start).is_some() {

@@ -21,7 +21,7 @@ impl Ledger {
         let steps = self.plan.indices().zip(self.plan.steps()).map(|(index, step)| StepState {
             step: step.id.clone(),
             status: self.status(index),
-            row: self.row(index),
+            row: self.row(index).clone(),
             output: self
                 .outputs
                 .published(index)

@@ -77,7 +77,7 @@ impl Ledger {
     ) -> Result<(), String> {
         let row = old.row(before);
         if !same {
-            let Row { start, generation, gated, .. } = row;
+            let Row { start, generation, gated, .. } = *row;
             self.change(index, |row| {
                 *row = Row { start, generation: generation.saturating_add(1), gated, ..Row::default() }
             });
@@ -87,7 +87,7 @@ impl Ledger {
         if let status @ (Running | Completed | Failed | Blocked) = old.status(before) {
             self.reaches(index, status)?;
         }
-        self.change(index, |new| *new = row);
+        self.change(index, |new| new.clone_from(row));
         if let Some(notes) = old.notes.get(&before) {
             self.notes.insert(index, notes.clone());
         }

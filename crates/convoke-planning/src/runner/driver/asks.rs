@@ -122,6 +122,7 @@ impl Driver {
             Err(reason) => Event::RevisionFailed { reason },
         };
         let _ = self.handle(now, event);
+        self.surroundings = None;
         self.ask_no_more();
     }
 

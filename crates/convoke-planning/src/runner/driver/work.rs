@@ -5,16 +5,17 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
-use convoke_core::{InScope, Scope, StepId};
+use convoke_core::{InScope, Scope};
 use convoke_observability::panic_detail;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    StepContext, StepOutcome, StillRunning,
-    executor::{Executed, settled},
+    StepContext, StepIndex, StepOutcome, StillRunning,
+    executor::{Executed, Surroundings, settled},
     machine::{Event, Placement, Start, StepError, StepErrorCode, WorkOutcome},
     runner::{
         driver::{Driver, Teller, Told},
@@ -22,70 +23,61 @@ use crate::{
     },
 };
 
-pub(super) enum Work {
-    Inline(InlineWork),
-    /// It tells of its end.
-    Spawned,
-}
-
-impl Work {
-    pub(super) fn new(driver: &Driver, start: Start, id: &StepId, scope: &Scope) -> Self {
-        let input = driver.machine.input(start.step);
-        let (number, placement) = (start.start, start.placement);
-        let outputs = driver.machine.outputs().as_of(start.sequence);
-        let of_run = (scope.clone(), Arc::clone(&driver.shared));
-        let ctx = StepContext::new(driver.machine.plan().clone(), outputs, start, of_run);
+impl Driver {
+    /// Begins the work of a start; gives it back where it is to be polled here, and else it tells of its end.
+    pub(super) fn begin(&self, start: Start, surroundings: Arc<Surroundings>) -> Option<InlineWork> {
+        let input = self.machine.input(start.step);
+        let (step, number, placement) = (start.step, start.start, start.placement);
+        let is_timed = start.deadline.is_some() || placement == Placement::Spawned;
+        let scope = surroundings.scope.clone();
+        let ctx = StepContext::new(surroundings, start);
         // Making the future is the executor's code too.
-        let executor = &driver.settings.executor;
-        let begun = catch_unwind(AssertUnwindSafe(|| executor.begin(input, ctx)));
-        let work = InlineWork {
-            start: number,
-            opened: driver.clock.opened(),
-            work: match begun {
-                Ok(work) => Some(scope.wrap(after_earlier(driver, id, scope, work))),
-                Err(payload) => return Self::panicked_at_once(driver, number, panic_detail(payload)),
-            },
+        let executor = &self.settings.executor;
+        let work = match catch_unwind(AssertUnwindSafe(|| executor.begin(input, ctx))) {
+            Ok(work) => scope.wrap(self.after_earlier(step, &scope, work)),
+            Err(payload) => {
+                let (outcome, ended) = (panicked(panic_detail(payload)), self.clock.running());
+                let _ = self.teller.send(Told::Event(Event::WorkEnded { start: number, outcome, ended }));
+                return None;
+            }
         };
+        let work =
+            InlineWork { start: number, clock: is_timed.then(|| self.clock.opened()), work: Some(work) };
         match placement {
-            Placement::Inline => Self::Inline(work),
+            Placement::Inline => Some(work),
             Placement::Spawned => {
-                let teller = driver.teller.clone();
-                tokio::spawn(async move {
-                    let (ended, still_running) = work.await;
-                    let _ = teller.send(Told::Event(ended));
-                    if let Some(still_running) = still_running {
-                        end_of_rest(teller, number, still_running).await;
-                    }
-                });
-                Self::Spawned
+                tokio::spawn(told(work, self.teller.clone()));
+                None
             }
         }
     }
 
-    fn panicked_at_once(driver: &Driver, start: u64, detail: Option<String>) -> Self {
-        let ended = driver.clock.running();
-        let _ = driver.teller.send(Told::Event(Event::WorkEnded { start, outcome: panicked(detail), ended }));
-        Self::Spawned
+    /// Has work wait for what an earlier run of this process left running of the same step, where no record said so.
+    fn after_earlier(&self, step: StepIndex, scope: &Scope, work: Executed) -> Executed {
+        let step = self.machine.plan().step(step).filter(|_| self.has_earlier);
+        let earlier = step.map(|step| live::all_ended(self.shared.id(), &step.id)).unwrap_or_default();
+        if earlier.is_empty() {
+            return work;
+        }
+        let stop = scope.cancellation().clone();
+        Box::pin(async move {
+            let ended = futures_util::future::join_all(earlier.iter().map(CancellationToken::cancelled));
+            match stop.run_until_cancelled(ended).await {
+                Some(_) => work.await,
+                None => Ok(StepOutcome::Cancelled),
+            }
+        })
     }
 }
 
-/// Has work wait for what an earlier run of this process left running of the same step, where no record said so.
-fn after_earlier(driver: &Driver, id: &StepId, scope: &Scope, work: Executed) -> Executed {
-    if !driver.has_earlier {
-        return work;
+/// Does work in a task of its own, and tells of its end.
+async fn told(work: InlineWork, teller: Teller) {
+    let number = work.start;
+    let (ended, still_running) = work.await;
+    let _ = teller.send(Told::Event(ended));
+    if let Some(still_running) = still_running {
+        end_of_rest(teller, number, still_running).await;
     }
-    let earlier = live::all_ended(driver.shared.id(), id);
-    if earlier.is_empty() {
-        return work;
-    }
-    let stop = scope.cancellation().clone();
-    Box::pin(async move {
-        let ended = futures_util::future::join_all(earlier.iter().map(CancellationToken::cancelled));
-        match stop.run_until_cancelled(ended).await {
-            Some(_) => work.await,
-            None => Ok(StepOutcome::Cancelled),
-        }
-    })
 }
 
 /// Tells when what an executor left running has ended.
@@ -110,7 +102,8 @@ fn panicked(detail: Option<String>) -> WorkOutcome {
 /// The work of one attempt as a future of its end, which it never panics over.
 pub(super) struct InlineWork {
     start: u64,
-    opened: Instant,
+    /// The clock by which it ends. What is polled here and may take any time ends when the run hears of it, at once.
+    clock: Option<Instant>,
     work: Option<InScope<Executed>>,
 }
 
@@ -127,7 +120,7 @@ impl Future for InlineWork {
             Ok(Poll::Ready(settled)) => settled,
             Err(payload) => (panicked(panic_detail(payload)), None),
         };
-        let ended = this.opened.elapsed();
+        let ended = this.clock.map_or(Duration::MAX, |clock| clock.elapsed());
         // Its destructors are the executor's too.
         convoke_observability::drop_isolated(this.work.take());
         Poll::Ready((Event::WorkEnded { start: this.start, outcome, ended }, still_running))
