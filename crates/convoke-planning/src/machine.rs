@@ -35,7 +35,7 @@
 //! Time is on record with each transition alone: of a process that was killed, what it ran after its last record is not
 //! counted against `run_timeout`.
 //!
-//! All that is durable is a function of the records. The machine changes it by none other than the function that replays
+//! All that is durable is a function of the records. The machine changes it by none other than the functions that replay
 //! them, so a replayed machine knows what the live one knew.
 //!
 //! # What it costs
@@ -172,7 +172,7 @@ pub struct Machine {
     has_deadlines: bool,
     /// Whether records go nowhere any more.
     muted: bool,
-    /// Whether nobody wants to be told of records.
+    /// Whether nobody wants to be told of records, nor of steps that are ready.
     unheard: bool,
     /// The last record that is durable.
     persisted: u64,
@@ -347,7 +347,8 @@ impl Machine {
         self
     }
 
-    /// Says whether records are told from now on; a driver that has nobody to tell them to saves their way.
+    /// Says whether records, and steps that are ready, are told from now on; a driver that has nobody to tell them to saves
+    /// their way.
     pub(crate) fn tell_records(&mut self, told: bool) {
         self.unheard = !told;
     }

@@ -39,7 +39,9 @@ impl Machine {
         if self.has_open_question(step) {
             return self.enter(step, Phase::Question);
         }
-        out.push(Command::Ready { step });
+        if !self.unheard {
+            out.push(Command::Ready { step });
+        }
         if !self.has_executor(step) {
             let message = format!("no executor takes step `{}`; add one that does", self.name(step));
             return self.block(now, step, StepError::new(StepErrorCode::NoExecutor, message), out);
@@ -110,13 +112,18 @@ impl Machine {
     fn start(&mut self, now: Moment, step: StepIndex, out: &mut Vec<Command>) {
         let attempt = self.ledger.row(step).attempts.saturating_add(1);
         let side_effect = self.executor(step).effects == Effects::SideEffect;
-        self.record_of(now, out, step, |step| Record::Started { step, attempt, side_effect });
+        if self.tells_records() {
+            self.record_of(now, out, step, |step| Record::Started { step, attempt, side_effect });
+        } else {
+            let taken = self.ledger.append_start(step, (attempt, side_effect), self.elapsed_millis(now));
+            debug_assert!(taken.is_ok(), "{taken:?}: {step:?}");
+        }
         if let Some(run) = &mut self.run {
             run.starts += 1;
         }
-        self.enter(step, Phase::Starting);
         let sequence = self.ledger.sequence();
         if self.holds_starts() || side_effect && !self.muted {
+            self.enter(step, Phase::Starting);
             self.held.push_back((sequence, step));
         } else {
             self.launch(now, step, sequence, out);

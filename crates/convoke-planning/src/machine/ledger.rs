@@ -153,9 +153,14 @@ impl Ledger {
             return Err(ReplayError::Sequence { before: self.sequence, found: entry.sequence });
         }
         self.apply(entry, step)?;
-        self.sequence = entry.sequence;
-        self.elapsed_millis = self.elapsed_millis.max(entry.elapsed_millis);
+        self.advance(entry.elapsed_millis);
         Ok(())
+    }
+
+    /// One record more is taken.
+    fn advance(&mut self, elapsed_millis: u64) {
+        self.sequence = self.sequence.saturating_add(1);
+        self.elapsed_millis = self.elapsed_millis.max(elapsed_millis);
     }
 
     /// Whether both say the same.

@@ -74,6 +74,9 @@ impl Phases {
     pub(super) fn enter(&mut self, step: StepIndex, phase: Phase) {
         let Some(slot) = self.slots.get_mut(step.row()) else { return };
         let before = std::mem::replace(&mut slot.phase, phase);
+        if before == phase {
+            return;
+        }
         for (phase, by) in [(before, -1), (phase, 1)] {
             if let Some(count) = self.counts.get_mut(phase as usize) {
                 *count = count.saturating_add_signed(by);

@@ -107,17 +107,27 @@ impl Machine {
     }
 
     fn record_at(&mut self, now: Moment, out: &mut Vec<Command>, step: Option<StepIndex>, record: Record) {
-        let elapsed_millis = self.run.map_or(self.ledger.elapsed_millis(), |run| {
-            let of_run = now.running.saturating_sub(run.began).as_millis();
-            run.elapsed_before.saturating_add(u64::try_from(of_run).unwrap_or(u64::MAX))
-        });
-        let entry = Entry { sequence: self.ledger.sequence().saturating_add(1), elapsed_millis, record };
+        let sequence = self.ledger.sequence().saturating_add(1);
+        let entry = Entry { sequence, elapsed_millis: self.elapsed_millis(now), record };
         debug_assert_eq!(self.ledger.place_of(&entry), Ok(step), "{entry:?}");
         let taken = self.ledger.append_at(&entry, step);
         debug_assert!(taken.is_ok(), "{taken:?}: {entry:?}");
-        if taken.is_ok() && !self.muted && !self.unheard {
+        if taken.is_ok() && self.tells_records() {
             out.push(Command::Persist(entry));
         }
+    }
+
+    /// How long the plan has run, over all resumes.
+    pub(super) fn elapsed_millis(&self, now: Moment) -> u64 {
+        self.run.map_or(self.ledger.elapsed_millis(), |run| {
+            let of_run = now.running.saturating_sub(run.began).as_millis();
+            run.elapsed_before.saturating_add(u64::try_from(of_run).unwrap_or(u64::MAX))
+        })
+    }
+
+    /// Whether records go anywhere. The two of a step that goes well need not be made where they do not.
+    pub(super) fn tells_records(&self) -> bool {
+        !self.muted && !self.unheard
     }
 
     pub(super) fn record_of(

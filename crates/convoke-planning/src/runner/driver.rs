@@ -84,17 +84,19 @@ pub(super) struct Driver {
     teller: Teller,
     inbox: mpsc::UnboundedReceiver<Told>,
     /// Inline work that was not polled yet. Most ends when it is, and needs no place among the others.
-    fresh: Vec<InlineWork>,
+    fresh: VecDeque<InlineWork>,
     inline: FuturesUnordered<InlineWork>,
     /// The scopes of work under way, by the number of its start, where steps have a time of their own.
     scopes: BTreeMap<u64, Scope>,
     /// The scope of all work where they have none: it is told to stop all at once or not at all.
     work_scope: Option<Scope>,
-    /// What all work in that scope knows, at this revision of the plan.
+    /// What the work that starts knows; the same for all that has no time of its own, at this revision of the plan.
     surroundings: Option<Arc<Surroundings>>,
     /// Whether an earlier run of this process has left work behind, which a start must not run beside.
     has_earlier: bool,
-    /// What of it goes on though the run is over.
+    /// Starts whose end came when the machine took no word any more.
+    ended_late: Vec<u64>,
+    /// What goes on though the run is over.
     left_behind: BTreeMap<u64, Live>,
     /// The attempts that are under way, by what was told of them.
     attempts: HashMap<StepId, u32>,
@@ -109,9 +111,7 @@ pub(super) struct Driver {
     timer: Option<std::pin::Pin<Box<Sleep>>>,
     wants_tick: bool,
     /// What came, and was not told to the machine yet.
-    came: Vec<Told>,
-    /// Where that is told from; empty in between, and kept for its room.
-    telling: Vec<Told>,
+    came: VecDeque<Told>,
     commands: Vec<Command>,
     observer_failures: u64,
     store_error: Option<String>,
@@ -142,12 +142,13 @@ impl Driver {
             heard: HashSet::new(),
             teller,
             inbox,
-            fresh: Vec::new(),
+            fresh: VecDeque::new(),
             inline: FuturesUnordered::new(),
             scopes: BTreeMap::new(),
             work_scope: None,
             surroundings: None,
             has_earlier,
+            ended_late: Vec::new(),
             left_behind: BTreeMap::new(),
             attempts: HashMap::new(),
             asks: JoinSet::new(),
@@ -157,8 +158,7 @@ impl Driver {
             unacknowledged: VecDeque::new(),
             timer: None,
             wants_tick: false,
-            came: Vec::new(),
-            telling: Vec::new(),
+            came: VecDeque::new(),
             commands: Vec::new(),
             observer_failures: 0,
             store_error: None,
@@ -172,7 +172,7 @@ impl Driver {
         driver.attempts = running.map(|(step, index)| (step.id.clone(), machine.attempts(index))).collect();
         // What people have said meanwhile comes first, so that a run does not end for want of it.
         driver.hear(opened.signals);
-        driver.came.push(Told::Event(opened.begin));
+        driver.came.push_back(Told::Event(opened.begin));
         driver
     }
 
@@ -204,7 +204,8 @@ impl Driver {
 
     /// What this run started and gave up.
     fn left_behind(&self) -> BTreeMap<u64, Live> {
-        let own = self.machine.given_up().filter(|(_, start)| *start > self.starts_before);
+        let goes_on = |start: &u64| *start > self.starts_before && !self.ended_late.contains(start);
+        let own = self.machine.given_up().filter(|(_, start)| goes_on(start));
         let live = own.filter_map(|(step, start)| {
             let step = self.machine.plan().step(step)?.id.clone();
             Some((start, Live::new(self.shared.id().clone(), step, start)))
@@ -242,11 +243,9 @@ impl Driver {
         let now = self.clock.moment(self.machine.asks_for_wall_time());
         self.machine.tell_records(self.writer.is_some() || self.is_observed());
         loop {
-            let mut telling = mem::replace(&mut self.came, mem::take(&mut self.telling));
-            for told in telling.drain(..) {
+            while let Some(told) = self.came.pop_front() {
                 self.tell_machine(now, told);
             }
-            self.telling = telling;
             if mem::take(&mut self.wants_tick) {
                 let _ = self.handle(now, Event::Tick);
             }
@@ -278,9 +277,7 @@ impl Driver {
     }
 
     fn handle(&mut self, now: Moment, event: Event) -> Result<(), Refusal> {
-        if let Some(start) = ended(&event) {
-            self.scopes.remove(&start);
-        }
+        let ended = ended(&event);
         let answered = match &event {
             Event::Approved { request, .. } | Event::Denied { request, .. } | Event::Deferred { request } => {
                 Some(*request)
@@ -291,6 +288,12 @@ impl Driver {
             self.since = self.machine.sequence().saturating_add(1);
         }
         let taken = self.machine.handle(now, event, &mut self.commands);
+        if let Some(start) = ended {
+            self.scopes.remove(&start);
+            if taken.is_err() {
+                self.ended_late.push(start);
+            }
+        }
         if taken.is_ok()
             && let Some(asked) = answered.and_then(|request| self.asked_people.remove(&request))
         {
@@ -313,7 +316,7 @@ impl Driver {
             }
             Command::Flush => match &mut self.writer {
                 Some(writer) => writer.flush(),
-                None => self.came.push(Told::Event(Event::Persisted { sequence: u64::MAX })),
+                None => self.came.push_back(Told::Event(Event::Persisted { sequence: u64::MAX })),
             },
             Command::Ready { step } => self.observe_ready(step),
             Command::Start(start) => self.start(start),
@@ -356,27 +359,23 @@ impl Driver {
             return;
         }
         self.observe_start(&start);
-        let surroundings = self.surroundings_of(&start);
-        if let Some(work) = self.begin(start, surroundings) {
-            self.fresh.push(work);
+        self.surround(&start);
+        if let Some(work) = self.begin(start) {
+            self.fresh.push_back(work);
         }
     }
 
-    /// What the work of a start knows.
-    fn surroundings_of(&mut self, start: &Start) -> Arc<Surroundings> {
-        if let Some(surroundings) = &self.surroundings {
-            return Arc::clone(surroundings);
+    /// Has at hand what the work of a start knows.
+    fn surround(&mut self, start: &Start) {
+        if self.work_scope.is_some() && self.surroundings.is_some() {
+            return;
         }
-        let surroundings = Arc::new(Surroundings {
+        self.surroundings = Some(Arc::new(Surroundings {
             plan: self.machine.plan().clone(),
             outputs: self.machine.outputs().clone(),
             scope: self.scope_of(start),
             run: Arc::clone(&self.shared),
-        });
-        if self.work_scope.is_some() {
-            self.surroundings = Some(Arc::clone(&surroundings));
-        }
-        surroundings
+        }));
     }
 
     /// The scope in which the work of a start is done.
@@ -400,7 +399,7 @@ impl Driver {
         // Who has something to do waits for nothing more.
         if self.came.is_empty() || !self.inbox.is_empty() {
             while let Poll::Ready(Some(told)) = self.inbox.poll_recv(cx) {
-                self.came.push(told);
+                self.came.push_back(told);
             }
         }
         while !self.asks.is_empty() && self.asks.poll_join_next(cx).is_ready() {}
@@ -415,15 +414,12 @@ impl Driver {
     }
 
     fn poll_inline(&mut self, cx: &mut Context<'_>) {
-        let mut fresh = mem::take(&mut self.fresh);
-        for mut work in fresh.drain(..) {
+        while let Some(mut work) = self.fresh.pop_front() {
             match work.poll_unpin(cx) {
                 Poll::Ready(ended) => self.inline_ended(ended),
                 Poll::Pending => self.inline.push(work),
             }
         }
-        // Kept for its room.
-        self.fresh = fresh;
         while !self.inline.is_empty()
             && let Poll::Ready(Some(ended)) = self.inline.poll_next_unpin(cx)
         {
@@ -435,7 +431,7 @@ impl Driver {
         if let (Some(still_running), Event::WorkEnded { start, .. }) = (still_running, &ended) {
             work::await_rest(self.teller.clone(), *start, still_running);
         }
-        self.came.push(Told::Event(ended));
+        self.came.push_back(Told::Event(ended));
     }
 
     /// What an earlier run left behind in this process, and tells when that ends.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use convoke_core::Metadata;
+use convoke_core::{Metadata, TaskOutput};
 
 use crate::{
     StepIndex,
@@ -63,18 +63,7 @@ impl Ledger {
                 self.note(step, |notes| notes.worked = Some(Arc::clone(output)));
             }
             Record::Completed { output, finding, .. } => {
-                let worked = self.notes.get(&step).and_then(|notes| notes.worked.clone());
-                let output = output.clone().or(worked).ok_or("no output is there")?;
-                self.becomes(step, Completed)?;
-                if !self.outputs.publish(step, entry.sequence, output) {
-                    return Err("the step has an output".into());
-                }
-                self.change(step, |row| row.error = None);
-                self.attempt_ends(step);
-                // That most outputs pass is not worth a note each.
-                if let Some(finding) = finding.as_ref().filter(|finding| **finding != Finding::Pass) {
-                    self.note(step, |notes| notes.finding = Some(finding.clone()));
-                }
+                self.completed(step, (output.clone(), finding.clone()), entry.elapsed_millis)?;
             }
             Record::AttemptFailed { error, .. } => {
                 self.becomes(step, Pending)?;
@@ -140,6 +129,54 @@ impl Ledger {
                 self.revising = Some(step);
             }
             Record::RevisionFailed { .. } => self.revising = None,
+        }
+        Ok(())
+    }
+
+    /// Takes the record of a start that nobody wants to see, by what it says.
+    pub(in crate::machine) fn append_start(
+        &mut self,
+        step: StepIndex,
+        said: (u32, bool),
+        elapsed_millis: u64,
+    ) -> Result<(), String> {
+        self.started(step, said, elapsed_millis)?;
+        self.advance(elapsed_millis);
+        Ok(())
+    }
+
+    /// The same for that of a completion.
+    pub(in crate::machine) fn append_completion(
+        &mut self,
+        step: StepIndex,
+        said: (Option<Arc<TaskOutput>>, Option<Finding>),
+        elapsed_millis: u64,
+    ) -> Result<(), String> {
+        self.completed(step, said, elapsed_millis)?;
+        self.advance(elapsed_millis);
+        Ok(())
+    }
+
+    fn completed(
+        &mut self,
+        step: StepIndex,
+        (output, finding): (Option<Arc<TaskOutput>>, Option<Finding>),
+        elapsed_millis: u64,
+    ) -> Result<(), String> {
+        if self.status(step) == Running {
+            self.change(step, |row| row.end(elapsed_millis));
+        }
+        let worked = || self.notes.get(&step).and_then(|notes| notes.worked.clone());
+        let output = output.or_else(worked).ok_or("no output is there")?;
+        self.becomes(step, Completed)?;
+        if !self.outputs.publish(step, self.sequence.saturating_add(1), output) {
+            return Err("the step has an output".into());
+        }
+        self.change(step, |row| row.error = None);
+        self.attempt_ends(step);
+        // That most outputs pass is not worth a note each.
+        if let Some(finding) = finding.filter(|finding| *finding != Finding::Pass) {
+            self.note(step, |notes| notes.finding = Some(finding));
         }
         Ok(())
     }
@@ -260,7 +297,6 @@ fn ends_work(record: &Record) -> bool {
     matches!(
         record,
         Record::Worked { .. }
-            | Record::Completed { .. }
             | Record::AttemptFailed { .. }
             | Record::Failed { .. }
             | Record::Blocked { .. }

@@ -175,7 +175,8 @@ impl Bench {
     }
 
     pub(super) fn persisted(&mut self) {
-        let sequence = self.journal.last().map_or(0, |entry| entry.sequence);
+        // Who is told of no records has none to lose.
+        let sequence = self.journal.last().map_or(u64::MAX, |entry| entry.sequence);
         self.try_send(Event::Persisted { sequence }).unwrap();
     }
 

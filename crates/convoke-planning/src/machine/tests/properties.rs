@@ -329,6 +329,17 @@ proptest! {
         }
     }
 
+    /// A machine whose records go nowhere does and knows what one does and knows that tells them.
+    #[test]
+    fn records_that_nobody_hears_of_say_the_same(case in case()) {
+        let (mut told, mut untold) = (Bench::of(case.machine()), Bench::of(case.machine()));
+        untold.machine.tell_records(false);
+        case.run(&mut told, 0, &mut |_| {});
+        case.run(&mut untold, 0, &mut |bench| assert!(bench.journal.is_empty()));
+        prop_assert!(untold.machine.ledger.same_as(&told.machine.ledger));
+        prop_assert_eq!((&untold.starts, untold.stop), (&told.starts, told.stop));
+    }
+
     /// Killed at any moment, a run leaves in the journal what was durable; resumed from that, no attempt with side effects
     /// executes twice, under each durability.
     #[test]

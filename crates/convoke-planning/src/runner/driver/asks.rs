@@ -64,7 +64,7 @@ impl Driver {
 
     pub(super) fn ask_approval(&mut self, step: StepIndex, id: RequestId) {
         let Some(provider) = self.settings.provider.clone() else {
-            self.came.push(Told::Event(Event::Deferred { request: id }));
+            self.came.push_back(Told::Event(Event::Deferred { request: id }));
             return;
         };
         let request = self.request(step, id);
@@ -82,7 +82,7 @@ impl Driver {
 
     pub(super) fn ask_reflector(&mut self, index: StepIndex, start: u64, output: Arc<TaskOutput>) {
         let Some(reflector) = self.settings.reflector.clone() else {
-            self.came.push(Told::Event(Event::Reviewed { start, finding: Finding::Pass }));
+            self.came.push_back(Told::Event(Event::Reviewed { start, finding: Finding::Pass }));
             return;
         };
         let attempt = self.machine.attempts(index);
@@ -98,7 +98,7 @@ impl Driver {
     pub(super) fn ask_planner(&mut self, step: StepIndex, refused: Option<String>) {
         let id = self.machine.plan().step(step).map(|step| step.id.clone());
         let (Some(planner), Some(id)) = (self.settings.planner.clone(), id) else {
-            self.came.push(Told::Revision(Err("runner has no planner; give it one".to_owned())));
+            self.came.push_back(Told::Revision(Err("runner has no planner; give it one".to_owned())));
             return;
         };
         let plan = self.machine.plan().clone();

@@ -46,7 +46,7 @@ impl Driver {
                 FromLog::Durable(next) => {
                     let before = self.head.as_ref().map_or(0, Head::len);
                     let sequence = next.get().saturating_sub(before);
-                    self.came.push(Told::Event(Event::Persisted { sequence }));
+                    self.came.push_back(Told::Event(Event::Persisted { sequence }));
                     self.acknowledge_upto(sequence);
                     self.observe_checkpoint();
                 }
@@ -79,7 +79,7 @@ impl Driver {
         self.store_error.get_or_insert(message);
         let event =
             if kind == Some(JournalErrorKind::Fenced) { Event::ClaimLost } else { Event::StoreFailed };
-        self.came.push(Told::Event(event));
+        self.came.push_back(Told::Event(event));
     }
 
     pub(super) fn hear(&mut self, signals: Vec<convoke_core::Signal>) {
@@ -94,7 +94,7 @@ impl Driver {
             if let Heard::Signal(said) = said
                 && let Some(event) = said.into_event(self.since)
             {
-                self.came.push(Told::Event(event));
+                self.came.push_back(Told::Event(event));
             }
         }
     }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     StepContext, StepIndex, StepOutcome, StillRunning,
-    executor::{Executed, Surroundings, settled},
+    executor::{Executed, settled},
     machine::{Event, Placement, Start, StepError, StepErrorCode, WorkOutcome},
     runner::{
         driver::{Driver, Teller, Told},
@@ -25,16 +25,16 @@ use crate::{
 
 impl Driver {
     /// Begins the work of a start; gives it back where it is to be polled here, and else it tells of its end.
-    pub(super) fn begin(&self, start: Start, surroundings: Arc<Surroundings>) -> Option<InlineWork> {
+    pub(super) fn begin(&self, start: Start) -> Option<InlineWork> {
+        let surroundings = self.surroundings.as_ref()?;
         let input = self.machine.input(start.step);
         let (step, number, placement) = (start.step, start.start, start.placement);
         let is_timed = start.deadline.is_some() || placement == Placement::Spawned;
-        let scope = surroundings.scope.clone();
-        let ctx = StepContext::new(surroundings, start);
+        let ctx = StepContext::new(Arc::clone(surroundings), start);
         // Making the future is the executor's code too.
         let executor = &self.settings.executor;
         let work = match catch_unwind(AssertUnwindSafe(|| executor.begin(input, ctx))) {
-            Ok(work) => scope.wrap(self.after_earlier(step, &scope, work)),
+            Ok(work) => surroundings.scope.wrap(self.after_earlier(step, &surroundings.scope, work)),
             Err(payload) => {
                 let (outcome, ended) = (panicked(panic_detail(payload)), self.clock.running());
                 let _ = self.teller.send(Told::Event(Event::WorkEnded { start: number, outcome, ended }));
@@ -53,9 +53,9 @@ impl Driver {
     }
 
     /// Has work wait for what an earlier run of this process left running of the same step, where no record said so.
-    fn after_earlier(&self, step: StepIndex, scope: &Scope, work: Executed) -> Executed {
-        let step = self.machine.plan().step(step).filter(|_| self.has_earlier);
-        let earlier = step.map(|step| live::all_ended(self.shared.id(), &step.id)).unwrap_or_default();
+    fn after_earlier(&self, index: StepIndex, scope: &Scope, work: Executed) -> Executed {
+        let definition = self.machine.plan().step(index).filter(|_| self.has_earlier);
+        let earlier = definition.map(|step| live::all_ended(self.shared.id(), &step.id)).unwrap_or_default();
         if earlier.is_empty() {
             return work;
         }
@@ -73,10 +73,13 @@ impl Driver {
 /// Does work in a task of its own, and tells of its end.
 async fn told(work: InlineWork, teller: Teller) {
     let number = work.start;
-    let (ended, still_running) = work.await;
-    let _ = teller.send(Told::Event(ended));
-    if let Some(still_running) = still_running {
-        end_of_rest(teller, number, still_running).await;
+    let tell = |(ended, still_running)| {
+        let _ = teller.send(Told::Event(ended));
+        still_running
+    };
+    if let Some(still_running) = tell(work.await) {
+        // Few leave something, and the task is as large as the largest that it waits for.
+        Box::pin(end_of_rest(teller, number, still_running)).await;
     }
 }
 
