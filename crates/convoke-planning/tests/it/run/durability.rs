@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use convoke_core::{Journal, LogId, OwnerId, PlanId, ReadFrom};
+use convoke_core::{Journal, JournalError, JournalErrorKind, LogId, OwnerId, PlanId, ReadFrom};
 use convoke_journal::{FileJournal, MemoryJournal};
 use convoke_planning::{
     FunctionStepExecutor, PlanError, PlanPolicy, PlanRunner, PlanWork, RunOptions, StepStatus, UnreadableLog,
@@ -462,4 +462,34 @@ async fn what_was_cancelled_at_work_is_completed_later() {
     assert!(run.steps.iter().all(|step| step.status == StepStatus::Pending && step.attempts == 0), "{run:?}");
     let run = runner.resume(&id()).await.unwrap();
     assert_eq!((run.stop, run.completed), (StopReason::Completed, 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_ends_in_the_moment_in_which_the_run_does_is_not_left_behind() {
+    let begun = tokio::time::Instant::now();
+    let journal = MemoryJournal::new();
+    let failing = HookedJournal::new(journal.clone(), move |call, when| {
+        if (call, when) == (JournalCall::Append, JournalMoment::Before) && begun.elapsed() >= ms(400) {
+            return Box::pin(async {
+                Err(JournalError::new(JournalErrorKind::Io, &log(), "fails on purpose"))
+            });
+        }
+        go_on()
+    });
+    let inline = || Capabilities::new().inline();
+    let script = Script::new().able("s1", inline()).able("s2", inline());
+    let script = script.with("s0", [Act::Slow(ms(400))]).with("s1", [Act::Deaf(ms(1_000))]);
+    let script = script.with("s2", [Act::Deaf(ms(1_000)), Act::Done]);
+    let policy = policy(|policy| policy.max_parallel_steps(3).grace(ms(600)));
+    let plan = || {
+        let steps = ["s0", "s1", "s2"].map(step);
+        convoke_planning::PlanValidator::new(&large()).validate(crate::fixtures::draft(steps)).unwrap()
+    };
+    let run =
+        with(&script, policy.clone(), |builder| builder.journal(failing)).run_plan(plan()).await.unwrap();
+    assert_eq!((run.stop, script.is_idle()), (StopReason::StoreFailed, true));
+    // The claim could not be given back, and ends by itself.
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    let again = with(&script, policy, |builder| builder.journal(journal)).resume(&id()).await.unwrap();
+    assert_eq!((again.stop, script.starts("s2")), (StopReason::Completed, 2));
 }
