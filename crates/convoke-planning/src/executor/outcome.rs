@@ -105,10 +105,11 @@ impl From<TaskOutcome> for StepOutcome {
 pub(crate) const MAX_DEPTH: u32 = 96;
 
 fn nests_too_deeply(output: &TaskOutput) -> bool {
-    let values = output.data.iter().chain(output.metadata.values());
-    let of_artifacts = output.artifacts.iter().filter_map(|artifact| artifact.data.as_ref());
-    let of_messages = output.messages.iter().filter_map(|message| message.data.as_ref());
-    values.chain(of_artifacts).chain(of_messages).any(|value| is_deeper(value, MAX_DEPTH))
+    let nests = |value: &Value| is_deeper(value, MAX_DEPTH);
+    output.data.as_ref().is_some_and(nests)
+        || output.metadata.values().any(nests)
+        || output.artifacts.iter().filter_map(|artifact| artifact.data.as_ref()).any(nests)
+        || output.messages.iter().filter_map(|message| message.data.as_ref()).any(nests)
 }
 
 /// Whether a value has more levels than that. It looks no deeper.

@@ -51,7 +51,8 @@ pub enum Event {
         start: u64,
         /// How.
         outcome: WorkOutcome,
-        /// When it ended, on the clock of [`Moment::running`]; not when somebody looked.
+        /// When it ended, on the clock of [`Moment::running`]; not when somebody looked. A moment that is still to come counts as
+        /// the one at which the machine hears of it.
         ended: Duration,
     },
     /// Work that had been given up ended.

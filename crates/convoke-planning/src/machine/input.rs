@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{Plan, StepIndex, Wait, machine::ledger::Ledger};
+use crate::{Dependency, Plan, StepIndex, Wait, machine::ledger::Ledger};
 
 /// The input of a step, as of now.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,14 +22,13 @@ impl Ledger {
         let Some(definition) = plan.step(step) else { return StepInput::default() };
         let (text, data) = (definition.input.clone(), definition.data.clone());
         // Who waits for an end, whatever it is, wants to know what it was.
-        let ended =
-            definition.depends_on.iter().filter(|edge| edge.wait == Wait::Ended).map(|edge| &edge.step);
-        let mut ids = definition.input_from.iter().chain(ended).peekable();
-        if ids.peek().is_none() {
+        let is_end = |edge: &Dependency| edge.wait == Wait::Ended;
+        if definition.input_from.is_empty() && !definition.depends_on.iter().any(is_end) {
             return StepInput { text, data };
         }
+        let ended = definition.depends_on.iter().filter(|edge| is_end(edge)).map(|edge| &edge.step);
         let mut sources = Map::new();
-        for id in ids {
+        for id in definition.input_from.iter().chain(ended) {
             let Some(source) = plan.index_of(id) else { continue };
             let output = match self.outputs().get(source) {
                 Some(output) => output.data.clone().unwrap_or_else(|| Value::from(output.text.as_str())),

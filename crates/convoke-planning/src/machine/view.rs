@@ -212,9 +212,11 @@ impl Machine {
         self.plan.indices().filter(is_open).map(|step| (step, self.ledger.row(step).start))
     }
 
-    /// The starts whose work was given up and still runs, as far as this run knows. Looks at the whole plan.
+    /// The starts whose work was given up and still runs, as far as this run knows. Where there are any, it looks
+    /// at the whole plan.
     pub(crate) fn given_up(&self) -> impl Iterator<Item = (StepIndex, u64)> + '_ {
         let given_up = self.plan.indices().filter(|step| self.phase(*step) == Phase::Detached);
+        let given_up = given_up.take(self.phases.count(Phase::Detached));
         given_up.map(|step| (step, self.ledger.row(step).start))
     }
 
