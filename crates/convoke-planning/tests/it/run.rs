@@ -5,6 +5,7 @@ mod callbacks;
 mod durability;
 mod failures;
 mod faults;
+mod journals;
 mod kills;
 mod nesting;
 mod order;

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -14,14 +14,15 @@ use convoke_core::{
 };
 use convoke_journal::MemoryJournal;
 use convoke_planning::{
-    ApprovalDecision, Backoff, BoxError, Plan, PlanError, PlanPolicy, PlanRun, PlanRunner, PlanStep, Review,
-    RunOptions, StepContext, StepExecutor, StepOutcome, StepRequest, UnreadableLog,
+    ApprovalDecision, Backoff, BoxError, FunctionStepExecutor, Plan, PlanError, PlanRun, PlanRunner,
+    PlanStep, Review, RunOptions, StepContext, StepExecutor, StepOutcome, StepRequest, StepStatus,
+    UnreadableLog,
     machine::{Capabilities, Durability, Finding, Placement, StepInput, StopReason},
 };
 use convoke_testkit::{HookAnswer, HookedJournal, JournalCall, JournalMoment, dropped_after, go_on};
 use tokio::sync::Notify;
 
-use super::support::{Script, ms, policy, standing, with};
+use super::support::{ms, policy, standing};
 use crate::fixtures::{plan, step};
 
 /// More than any run here takes.
@@ -175,32 +176,42 @@ async fn in_time<T>(doing: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, doing).await.expect("it ends")
 }
 
+/// The kinds of calls that are made of a journal. How those of several kinds follow each other is not the same in each run.
+fn kinds() -> impl Iterator<Item = (JournalCall, JournalMoment)> {
+    use JournalCall::{
+        Append, Claim, Compact, Create, Flush, NextSignals, Read, Release, Renew, WaitingSignals,
+    };
+    let calls = [Create, Claim, Read, WaitingSignals, NextSignals, Append, Flush, Compact, Renew, Release];
+    calls.into_iter().flat_map(|call| [(call, JournalMoment::Before), (call, JournalMoment::After)])
+}
+
 /// Lets one call fail, or does something at it.
 #[derive(Clone, Default)]
 struct Calls {
     count: Arc<AtomicUsize>,
-    /// What the chosen call was.
-    met: Arc<Mutex<Option<(JournalCall, JournalMoment)>>>,
+    met: Arc<AtomicBool>,
 }
 
 impl Calls {
-    fn met(&self) -> Option<(JournalCall, JournalMoment)> {
-        *self.met.lock().unwrap()
+    /// Whether there was such a call.
+    fn met(&self) -> bool {
+        self.met.load(Ordering::Relaxed)
     }
 
-    /// `act` happens at the call of this number.
+    /// `act` happens at the call of this number among those of its kind.
     fn at(
         &self,
+        kind: (JournalCall, JournalMoment),
         number: usize,
         journal: &MemoryJournal,
         act: impl Fn() -> HookAnswer + Send + Sync + 'static,
     ) -> HookedJournal<MemoryJournal> {
         let calls = self.clone();
         HookedJournal::new(journal.clone(), move |call, when| {
-            if calls.count.fetch_add(1, Ordering::Relaxed) != number {
+            if (call, when) != kind || calls.count.fetch_add(1, Ordering::Relaxed) != number {
                 return go_on();
             }
-            *calls.met.lock().unwrap() = Some((call, when));
+            calls.met.store(true, Ordering::Relaxed);
             act()
         })
     }
@@ -238,52 +249,65 @@ async fn undisturbed() -> PlanRun {
 }
 
 /// Lets each call of a run or of a resumed run fail, one at a time, and runs the rest.
-async fn fail_at_each_call(durability: Durability, kind: JournalErrorKind, steps_before: Option<u64>) {
+async fn fail_at_each_call(durability: Durability, error: JournalErrorKind, steps_before: Option<u64>) {
     let whole = undisturbed().await;
-    let mut calls_met = Vec::new();
-    for number in 0.. {
-        let (journal, calls) = (MemoryJournal::new(), Calls::default());
-        let worker = Worker::new(&journal, durability);
-        if let Some(steps) = steps_before {
-            let first = runner(&worker, journal.clone(), durability, steps);
-            assert_eq!(in_time(first.run_plan(mixed())).await.unwrap().stop, StopReason::StepBudget);
+    let mut met = Vec::new();
+    for kind in kinds() {
+        let mut number = 0;
+        while fail_at((kind, number), durability, error, steps_before, &whole).await {
+            met.push(kind);
+            number += 1;
         }
-        let failing = runner(&worker, calls.at(number, &journal, move || fails(kind)), durability, u64::MAX);
-        let run = match steps_before {
-            Some(_) => in_time(failing.resume(&id())).await,
-            None => in_time(failing.run_plan(mixed())).await,
-        };
-        let Some(met) = calls.met() else {
-            assert_eq!(run.unwrap().stop, StopReason::Completed);
-            break;
-        };
-        calls_met.push(met);
-        let what = format!("{durability:?}, {kind:?} at call {number}, {met:?}");
-        match run {
-            Err(PlanError::Journal { .. }) => {}
-            Ok(run) if run.stop == StopReason::Completed => {
-                assert!(matches!(met.0, JournalCall::Release | JournalCall::NextSignals), "{what}");
-            }
-            Ok(run) => {
-                assert_eq!(run.stop, StopReason::StoreFailed, "{what}");
-                assert!(run.error.is_some(), "{what}");
-            }
-            run => panic!("{what}: {run:?}"),
-        }
-        assert_eq!(worker.at_work.load(Ordering::Relaxed), 0, "{what}");
-        let run = finish(&worker, &journal, durability).await;
-        assert_eq!(
-            (run.stop, worker.keys()),
-            (StopReason::Completed, KEYS.map(str::to_owned).to_vec()),
-            "{what}"
-        );
-        assert_eq!(standing(&run), standing(&whole), "{what}");
     }
-    assert!(calls_met.contains(&(JournalCall::Append, JournalMoment::Before)), "{calls_met:?}");
+    assert!(met.contains(&(JournalCall::Append, JournalMoment::Before)), "{met:?}");
     if durability != Durability::OnExit {
-        assert!(calls_met.contains(&(JournalCall::Compact, JournalMoment::After)), "{calls_met:?}");
+        assert!(met.contains(&(JournalCall::Compact, JournalMoment::After)), "{met:?}");
     }
-    assert!(calls_met.contains(&(JournalCall::Release, JournalMoment::Before)), "{calls_met:?}");
+    assert!(met.contains(&(JournalCall::Release, JournalMoment::Before)), "{met:?}");
+}
+
+/// Whether there was such a call, which failed.
+async fn fail_at(
+    (kind, number): ((JournalCall, JournalMoment), usize),
+    durability: Durability,
+    error: JournalErrorKind,
+    steps_before: Option<u64>,
+    whole: &PlanRun,
+) -> bool {
+    let (journal, calls) = (MemoryJournal::new(), Calls::default());
+    let worker = Worker::new(&journal, durability);
+    if let Some(steps) = steps_before {
+        let first = runner(&worker, journal.clone(), durability, steps);
+        assert_eq!(in_time(first.run_plan(mixed())).await.unwrap().stop, StopReason::StepBudget);
+    }
+    let hooked = calls.at(kind, number, &journal, move || fails(error));
+    let failing = runner(&worker, hooked, durability, u64::MAX);
+    let run = match steps_before {
+        Some(_) => in_time(failing.resume(&id())).await,
+        None => in_time(failing.run_plan(mixed())).await,
+    };
+    if !calls.met() {
+        assert_eq!(run.unwrap().stop, StopReason::Completed);
+        return false;
+    }
+    let what = format!("{durability:?}, {error:?} at {kind:?} {number}");
+    match run {
+        Err(PlanError::Journal { .. }) => {}
+        Ok(run) if run.stop == StopReason::Completed => {
+            assert!(matches!(kind.0, JournalCall::Release | JournalCall::NextSignals), "{what}");
+        }
+        Ok(run) => {
+            assert_eq!(run.stop, StopReason::StoreFailed, "{what}");
+            assert!(run.error.is_some(), "{what}");
+        }
+        run => panic!("{what}: {run:?}"),
+    }
+    assert_eq!(worker.at_work.load(Ordering::Relaxed), 0, "{what}");
+    let run = finish(&worker, &journal, durability).await;
+    let keys = KEYS.map(str::to_owned).to_vec();
+    assert_eq!((run.stop, worker.keys()), (StopReason::Completed, keys), "{what}");
+    assert_eq!(standing(&run), standing(whole), "{what}");
+    true
 }
 
 #[tokio::test(start_paused = true)]
@@ -305,47 +329,60 @@ async fn so_does_a_resumed_one() {
 async fn a_run_that_nobody_waits_for_ends_at_whatever_call_it_is() {
     let whole = undisturbed().await;
     for durability in [Durability::Strict, Durability::Relaxed, Durability::OnExit] {
-        for number in 0.. {
-            let (journal, calls) = (MemoryJournal::new(), Calls::default());
-            let (worker, reached) = (Worker::new(&journal, durability), Arc::new(Notify::new()));
-            let notify = Arc::clone(&reached);
-            let hooked = calls.at(number, &journal, move || {
-                notify.notify_one();
-                // The other one has its turn in the middle of the call.
-                Box::pin(async {
-                    tokio::task::yield_now().await;
-                    Ok(())
-                })
-            });
-            let runner = runner(&worker, hooked, durability, u64::MAX);
-            tokio::select! {
-                biased;
-                () = reached.notified() => {}
-                run = in_time(runner.run_plan(mixed())) => assert_eq!(run.unwrap().stop, StopReason::Completed),
+        for kind in kinds() {
+            let mut number = 0;
+            while drop_at((kind, number), durability, &whole).await {
+                number += 1;
             }
-            let Some(met) = calls.met() else { break };
-            let what = format!("{durability:?}, dropped at call {number}, {met:?}");
-            let started = worker.executions();
-            // The steps hear of it at once, and nothing starts any more.
-            in_time(async {
-                while tokio::runtime::Handle::current().metrics().num_alive_tasks() > 0 {
-                    tokio::time::sleep(ms(1)).await;
-                }
-            })
-            .await;
-            assert_eq!(worker.executions(), started, "{what}");
-            assert_eq!(worker.at_work.load(Ordering::Relaxed), 0, "{what}");
-            let begun = tokio::time::Instant::now();
-            let run = finish(&worker, &journal, durability).await;
-            assert!(begun.elapsed() < CLAIM, "{what}: the claim was kept");
-            assert_eq!(
-                (run.stop, worker.keys()),
-                (StopReason::Completed, KEYS.map(str::to_owned).to_vec()),
-                "{what}"
-            );
-            assert_eq!(standing(&run), standing(&whole), "{what}");
+            assert!(number > 0 || kind.0 != JournalCall::Append, "{durability:?}");
         }
     }
+}
+
+/// Whether there was such a call, in the middle of which the run was dropped.
+async fn drop_at(
+    (kind, number): ((JournalCall, JournalMoment), usize),
+    durability: Durability,
+    whole: &PlanRun,
+) -> bool {
+    let (journal, calls) = (MemoryJournal::new(), Calls::default());
+    let (worker, reached) = (Worker::new(&journal, durability), Arc::new(Notify::new()));
+    let notify = Arc::clone(&reached);
+    let hooked = calls.at(kind, number, &journal, move || {
+        notify.notify_one();
+        // The other one has its turn in the middle of the call.
+        Box::pin(async {
+            tokio::task::yield_now().await;
+            Ok(())
+        })
+    });
+    let runner = runner(&worker, hooked, durability, u64::MAX);
+    tokio::select! {
+        biased;
+        () = reached.notified() => {}
+        run = in_time(runner.run_plan(mixed())) => assert_eq!(run.unwrap().stop, StopReason::Completed),
+    }
+    if !calls.met() {
+        return false;
+    }
+    let what = format!("{durability:?}, dropped at {kind:?} {number}");
+    let started = worker.executions();
+    // The steps hear of it at once, and nothing starts any more.
+    in_time(async {
+        while tokio::runtime::Handle::current().metrics().num_alive_tasks() > 0 {
+            tokio::time::sleep(ms(1)).await;
+        }
+    })
+    .await;
+    assert_eq!(worker.executions(), started, "{what}");
+    assert_eq!(worker.at_work.load(Ordering::Relaxed), 0, "{what}");
+    let begun = tokio::time::Instant::now();
+    let run = finish(&worker, &journal, durability).await;
+    assert!(begun.elapsed() < CLAIM, "{what}: the claim was kept");
+    let keys = KEYS.map(str::to_owned).to_vec();
+    assert_eq!((run.stop, worker.keys()), (StopReason::Completed, keys), "{what}");
+    assert_eq!(standing(&run), standing(whole), "{what}");
+    true
 }
 
 #[tokio::test(start_paused = true)]
@@ -364,116 +401,91 @@ async fn a_run_that_is_never_waited_for_does_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_fork_that_fails_at_any_call_may_be_made_again() {
-    let fork = PlanId::new("fork").unwrap();
-    for number in 0.. {
-        let (journal, calls) = (MemoryJournal::new(), Calls::default());
-        let worker = Worker::new(&journal, Durability::OnExit);
-        let whole = runner(&worker, journal.clone(), Durability::Strict, 3);
-        let at = in_time(whole.run_plan(mixed())).await.unwrap();
-        let hooked = calls.at(number, &journal, || fails(JournalErrorKind::Io));
-        let failing = runner(&worker, hooked, Durability::Strict, 3);
-        let forked = in_time(failing.fork(&id(), 4, fork.clone())).await;
-        let Some(met) = calls.met() else {
-            assert!(forked.is_ok());
-            break;
-        };
-        let what = format!("call {number}, {met:?}");
-        assert!(forked.is_err(), "{what}");
-        // The original is as it was, and free.
-        assert_eq!(whole.status(&id()).await.unwrap().stop, Some(at.stop), "{what}");
-        match in_time(whole.fork(&id(), 4, fork.clone())).await {
-            Err(PlanError::Claimed { .. }) => {
-                tokio::time::sleep(CLAIM).await;
-                in_time(whole.fork(&id(), 4, fork.clone())).await.unwrap();
-            }
-            // It was made, and only the answer was lost.
-            Err(PlanError::BegunBefore { .. }) => {
-                assert!(
-                    matches!(met, (JournalCall::Compact, JournalMoment::After) | (JournalCall::Release, _)),
-                    "{what}"
-                );
-                tokio::time::sleep(CLAIM).await;
-            }
-            again => _ = again.unwrap(),
+    for kind in kinds() {
+        let mut number = 0;
+        while fork_at((kind, number)).await {
+            number += 1;
         }
-        let rest = runner(&worker, journal.clone(), Durability::Strict, u64::MAX);
-        assert_eq!(in_time(rest.resume(&fork)).await.unwrap().stop, StopReason::Completed, "{what}");
-        assert_eq!(in_time(rest.resume(&id())).await.unwrap().stop, StopReason::Completed, "{what}");
     }
+}
+
+/// Whether there was such a call, which failed.
+async fn fork_at((kind, number): ((JournalCall, JournalMoment), usize)) -> bool {
+    let fork = PlanId::new("fork").unwrap();
+    let (journal, calls) = (MemoryJournal::new(), Calls::default());
+    let worker = Worker::new(&journal, Durability::OnExit);
+    let whole = runner(&worker, journal.clone(), Durability::Strict, 3);
+    let at = in_time(whole.run_plan(mixed())).await.unwrap();
+    let hooked = calls.at(kind, number, &journal, || fails(JournalErrorKind::Io));
+    let failing = runner(&worker, hooked, Durability::Strict, 3);
+    let forked = in_time(failing.fork(&id(), 4, fork.clone())).await;
+    let what = format!("{kind:?} {number}");
+    assert_eq!(forked.is_err(), calls.met(), "{what}");
+    if !calls.met() {
+        return false;
+    }
+    // The original is as it was, and free.
+    assert_eq!(whole.status(&id()).await.unwrap().stop, Some(at.stop), "{what}");
+    match in_time(whole.fork(&id(), 4, fork.clone())).await {
+        Err(PlanError::Claimed { .. }) => {
+            tokio::time::sleep(CLAIM).await;
+            in_time(whole.fork(&id(), 4, fork.clone())).await.unwrap();
+        }
+        // It was made, and only the answer was lost.
+        Err(PlanError::BegunBefore { .. }) => {
+            let is_made =
+                kind == (JournalCall::Compact, JournalMoment::After) || kind.0 == JournalCall::Release;
+            assert!(is_made, "{what}");
+            tokio::time::sleep(CLAIM).await;
+        }
+        again => _ = again.unwrap(),
+    }
+    let rest = runner(&worker, journal.clone(), Durability::Strict, u64::MAX);
+    assert_eq!(in_time(rest.resume(&fork)).await.unwrap().stop, StopReason::Completed, "{what}");
+    assert_eq!(in_time(rest.resume(&id())).await.unwrap().stop, StopReason::Completed, "{what}");
+    true
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_reset_that_fails_at_any_call_has_happened_whole_or_not_at_all() {
-    let failing = |step: &str| step == "fails";
-    for number in 0.. {
-        let (journal, calls) = (MemoryJournal::new(), Calls::default());
-        let executor = convoke_planning::FunctionStepExecutor::new(move |_, ctx: StepContext| async move {
-            let is_first = ctx.idempotency_key().ends_with("/0");
-            if failing(ctx.step().id.as_str()) && is_first {
-                Err(ExecutorError::new("no"))
-            } else {
-                Ok("done")
-            }
-        });
-        let builder = || PlanRunner::builder().executor(executor.clone());
-        let runner = builder().journal(journal.clone()).build().unwrap();
-        let steps = [step("fails"), step("last").after("fails")];
-        assert_eq!(in_time(runner.run_plan(plan(steps))).await.unwrap().stop, StopReason::Failed);
-        let hooked = calls.at(number, &journal, || fails(JournalErrorKind::Io));
-        let name = "fails".try_into().unwrap();
-        let reset = in_time(builder().journal(hooked).build().unwrap().reset_step(&id(), &name)).await;
-        let Some(met) = calls.met() else {
-            reset.unwrap();
-            break;
-        };
-        assert!(matches!(reset, Err(PlanError::Journal { .. })), "{met:?}: {reset:?}");
-        if met.0 == JournalCall::Release || met == (JournalCall::Claim, JournalMoment::After) {
-            tokio::time::sleep(CLAIM).await;
+    for kind in kinds() {
+        let mut number = 0;
+        while reset_at((kind, number)).await {
+            number += 1;
         }
-        let has_happened = runner.status(&id()).await.unwrap().status("fails")
-            == Some(convoke_planning::StepStatus::Pending);
-        assert_eq!(
-            has_happened,
-            matches!(met, (JournalCall::Append, JournalMoment::After) | (JournalCall::Release, _)),
-            "{met:?}"
-        );
-        if !has_happened {
-            in_time(runner.reset_step(&id(), &name)).await.unwrap();
-        }
-        assert_eq!(in_time(runner.resume(&id())).await.unwrap().stop, StopReason::Completed, "{met:?}");
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_snapshot_that_the_journal_does_not_take_is_done_without() {
-    let journal = HookedJournal::new(MemoryJournal::new(), |call, moment| match (call, moment) {
-        (JournalCall::Compact, JournalMoment::Before) => Box::pin(async {
-            Err(JournalError::of_journal(
-                JournalErrorKind::TooLarge,
-                "takes no snapshot of that size; split it",
-            ))
-        }),
-        _ => go_on(),
+/// Whether there was such a call, which failed.
+async fn reset_at((kind, number): ((JournalCall, JournalMoment), usize)) -> bool {
+    let (journal, calls) = (MemoryJournal::new(), Calls::default());
+    let executor = FunctionStepExecutor::new(|_, ctx: StepContext| async move {
+        let fails = ctx.step().id.as_str() == "fails" && ctx.idempotency_key().ends_with("/0");
+        if fails { Err(ExecutorError::new("no")) } else { Ok("done") }
     });
-    let executor = convoke_planning::FunctionStepExecutor::new(|_, _| async { Ok("x".repeat(1 << 20)) });
-    let runner = PlanRunner::builder().executor(executor).journal(journal).build().unwrap();
-    let run = runner.run_plan(plan((0..6).map(|n| step(format!("s{n}"))))).await.unwrap();
-    assert_eq!((run.stop, run.error), (StopReason::Completed, None));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_plan_that_was_not_deleted_is_free() {
-    let memory = MemoryJournal::new();
-    let journal = HookedJournal::new(memory.clone(), |call, moment| match (call, moment) {
-        (JournalCall::Delete, JournalMoment::Before) => Box::pin(async {
-            Err(JournalError::of_journal(JournalErrorKind::Io, "does not answer; try again"))
-        }),
-        _ => go_on(),
-    });
-    let runner = with(&Script::new(), PlanPolicy::default(), |builder| builder.journal(journal));
-    runner.run_plan(plan([step("a")])).await.unwrap();
-    let id = "plan".try_into().unwrap();
-    assert!(runner.delete(&id).await.is_err());
-    let other = with(&Script::new(), PlanPolicy::default(), |builder| builder.journal(memory));
-    assert_eq!(other.resume(&id).await.unwrap().stop, StopReason::Completed);
+    let builder = || PlanRunner::builder().executor(executor.clone());
+    let runner = builder().journal(journal.clone()).build().unwrap();
+    let steps = [step("fails"), step("last").after("fails")];
+    assert_eq!(in_time(runner.run_plan(plan(steps))).await.unwrap().stop, StopReason::Failed);
+    let hooked = calls.at(kind, number, &journal, || fails(JournalErrorKind::Io));
+    let name = "fails".try_into().unwrap();
+    let reset = in_time(builder().journal(hooked).build().unwrap().reset_step(&id(), &name)).await;
+    let what = format!("{kind:?} {number}");
+    if !calls.met() {
+        reset.unwrap();
+        return false;
+    }
+    assert!(matches!(reset, Err(PlanError::Journal { .. })), "{what}: {reset:?}");
+    if kind.0 == JournalCall::Release || kind == (JournalCall::Claim, JournalMoment::After) {
+        tokio::time::sleep(CLAIM).await;
+    }
+    let status = runner.status(&id()).await.unwrap().status("fails");
+    let has_happened = status == Some(StepStatus::Pending);
+    let is_in_log = kind == (JournalCall::Append, JournalMoment::After) || kind.0 == JournalCall::Release;
+    assert_eq!(has_happened, is_in_log, "{what}");
+    if !has_happened {
+        in_time(runner.reset_step(&id(), &name)).await.unwrap();
+    }
+    assert_eq!(in_time(runner.resume(&id())).await.unwrap().stop, StopReason::Completed, "{what}");
+    true
 }
