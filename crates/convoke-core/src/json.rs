@@ -2,11 +2,11 @@
 
 use serde_json::{Number, Value};
 
-/// How deep the arrays and objects of a value may nest: 100 levels.
+/// How deep the arrays and objects of a value may nest: 96 levels.
 ///
-/// `serde_json` reads back 127, of what is written as a part of something larger too, and whatever walks a value needs
-/// stack for each level.
-pub const MAX_JSON_DEPTH: usize = 100;
+/// `serde_json` reads back 127, and the records that sessions and plans write have levels of their own around a value. What
+/// walks a value needs stack for each level, too.
+pub const MAX_JSON_DEPTH: usize = 96;
 
 /// Whether a value nests more than [`MAX_JSON_DEPTH`] deep. It looks no deeper than that.
 ///
@@ -15,8 +15,8 @@ pub const MAX_JSON_DEPTH: usize = 100;
 /// use serde_json::{Value, json};
 ///
 /// let nested = |levels| (0..levels).fold(Value::Null, |value, _| json!([value]));
-/// assert!(!json_is_too_deep(&nested(100)));
-/// assert!(json_is_too_deep(&nested(101)));
+/// assert!(!json_is_too_deep(&nested(96)));
+/// assert!(json_is_too_deep(&nested(97)));
 /// ```
 pub fn json_is_too_deep(value: &Value) -> bool {
     !fits(value, MAX_JSON_DEPTH)
