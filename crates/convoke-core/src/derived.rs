@@ -3,10 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::{
-    fmt::{self, Write as _},
-    str,
-};
+use std::{cell::Cell, fmt::Write as _};
 
 use memchr::memchr3;
 use sha2::{Digest as _, Sha256};
@@ -36,40 +33,42 @@ const DIGEST_BYTES: usize = 64;
 pub fn derived_id<P: AsRef<str>>(parts: impl IntoIterator<Item = P>) -> String {
     let mut parts = parts.into_iter();
     let Some(first) = parts.next() else { return String::new() };
-    parts.fold(Derived::of(first.as_ref()), |id, part| id.with(part.as_ref())).into_text()
+    let mut id = Derived(String::new());
+    id.push_escaped(first.as_ref());
+    let Derived(text) = parts.fold(id, |id, part| id.with(part.as_ref()));
+    if text.len() > MAX_ID_BYTES { shorten(&text) } else { text }
 }
 
-/// Most ids are shorter, so that the id itself is the one allocation that making it takes.
-const USUAL_BYTES: usize = 64;
+thread_local! {
+    /// Where ids are made one after the other, so that the id itself is the one allocation that making it takes.
+    static PLACE: Cell<String> = const { Cell::new(String::new()) };
+}
 
 /// An id in the making.
-struct Derived {
-    short: [u8; USUAL_BYTES],
-    length: usize,
-    /// All of it, once it is no longer short.
-    long: String,
-}
+struct Derived(String);
 
 impl Derived {
+    /// Begins an id that [`into_id`](Self::into_id) makes.
     fn of(first: &str) -> Self {
-        let mut id = Self { short: [0; USUAL_BYTES], length: 0, long: String::new() };
+        // A thread that ends has no place any more.
+        let mut id = Self(PLACE.try_with(Cell::take).unwrap_or_default());
         id.push_escaped(first);
         id
     }
 
     fn with(mut self, part: &str) -> Self {
-        self.push_ascii(b'/');
+        self.0.push('/');
         self.push_escaped(part);
         self
     }
 
     fn with_number(mut self, number: u64) -> Self {
-        self.push_ascii(b'/');
+        self.0.push('/');
         // Most numbers are a first one, for which the machinery of formatting is much.
         match u8::try_from(number) {
-            Ok(digit @ 0..=9) => self.push_ascii(b'0' + digit),
-            // Writing to an id cannot fail.
-            _ => _ = write!(self, "{number}"),
+            Ok(digit @ 0..=9) => self.0.push(char::from(b'0' + digit)),
+            // Writing to a `String` cannot fail.
+            _ => _ = write!(self.0, "{number}"),
         }
         self
     }
@@ -79,65 +78,24 @@ impl Derived {
         // What lies between two of them goes at once: a task of a consensus or a plan has several.
         while let Some(at) = memchr3(b'/', b'%', b'~', rest.as_bytes()) {
             let (plain, escaped) = rest.split_at(at);
-            self.push(plain);
-            self.push(match escaped.as_bytes().first() {
+            self.0.push_str(plain);
+            self.0.push_str(match escaped.as_bytes().first() {
                 Some(b'/') => "%2F",
                 Some(b'%') => "%25",
                 _ => "%7E",
             });
             rest = escaped.get(1..).unwrap_or_default();
         }
-        self.push(rest);
-    }
-
-    fn push(&mut self, text: &str) {
-        if self.long.is_empty() {
-            let end = self.length + text.len();
-            if let Some(place) = self.short.get_mut(self.length..end) {
-                place.copy_from_slice(text.as_bytes());
-                self.length = end;
-                return;
-            }
-            self.long = self.short().to_owned();
-        }
-        self.long.push_str(text);
-    }
-
-    fn push_ascii(&mut self, byte: u8) {
-        match self.short.get_mut(self.length) {
-            Some(place) if self.long.is_empty() => {
-                *place = byte;
-                self.length += 1;
-            }
-            _ => self.push(char::from(byte).encode_utf8(&mut [0; 4])),
-        }
-    }
-
-    fn short(&self) -> &str {
-        // It holds whole texts one after the other.
-        self.short.get(..self.length).and_then(|text| str::from_utf8(text).ok()).unwrap_or_default()
-    }
-
-    fn text(&self) -> &str {
-        if self.long.is_empty() { self.short() } else { &self.long }
-    }
-
-    fn into_text(self) -> String {
-        let text = self.text();
-        if text.len() > MAX_ID_BYTES { shorten(text) } else { text.to_owned() }
+        self.0.push_str(rest);
     }
 
     /// The id, made by `make` of a text that is one where the parts are.
     fn into_id<I>(self, make: impl FnOnce(&str) -> I) -> I {
-        let text = self.text();
-        if text.len() > MAX_ID_BYTES { make(&shorten(text)) } else { make(text) }
-    }
-}
-
-impl fmt::Write for Derived {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.push(text);
-        Ok(())
+        let Self(mut text) = self;
+        let id = if text.len() > MAX_ID_BYTES { make(&shorten(&text)) } else { make(&text) };
+        text.clear();
+        _ = PLACE.try_with(|place| place.set(text));
+        id
     }
 }
 
@@ -196,7 +154,7 @@ impl MessageId {
             AttemptPart::Output(index) => ("/output", index),
         };
         let mut id = Derived::of(task.as_str()).with_number(u64::from(attempt));
-        id.push(kind);
+        id.0.push_str(kind);
         let id = if index == 0 { id } else { id.with_number(index as u64) };
         id.into_id(Self::from_generated)
     }
@@ -213,7 +171,7 @@ impl CommitId {
 impl LogId {
     /// The log of a session: `session/<id>`.
     pub fn of_session(session: &SessionId) -> Self {
-        Self::from_generated(&derived_id(["session", session.as_str()]))
+        Derived::of("session").with(session.as_str()).into_id(Self::from_generated)
     }
 
     /// What the logs of plans begin with.
@@ -221,7 +179,7 @@ impl LogId {
 
     /// The log of a plan: `plan/<id>`.
     pub fn of_plan(plan: &PlanId) -> Self {
-        Self::from_generated(&derived_id(["plan", plan.as_str()]))
+        Derived::of("plan").with(plan.as_str()).into_id(Self::from_generated)
     }
 
     /// The plan that this is the log of; `None` where it is the log of something else, or shortened, so that it does not say
@@ -235,6 +193,6 @@ impl LogId {
 impl OwnerId {
     /// The owner that a runtime is, by the id that it generated for itself: `runtime/<id>`.
     pub fn of_runtime(runtime: &SessionId) -> Self {
-        Self::from_generated(&derived_id(["runtime", runtime.as_str()]))
+        Derived::of("runtime").with(runtime.as_str()).into_id(Self::from_generated)
     }
 }

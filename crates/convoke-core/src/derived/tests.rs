@@ -1,22 +1,33 @@
-//! Where an id outgrows its place on the stack, and where a number is more than a digit.
+//! Ids that are made one after the other, and where a number is more than a digit.
 
-use super::{Derived, USUAL_BYTES, derived_id};
-use crate::{AttemptPart, MessageId, TaskId};
+use super::Derived;
+use crate::{AttemptPart, MAX_ID_BYTES, MessageId, TaskId};
 
 #[test]
-fn an_id_that_outgrows_its_place_is_whole() {
-    for length in USUAL_BYTES - 6..USUAL_BYTES + 3 {
+fn an_id_has_nothing_of_the_one_before() {
+    for length in [1, MAX_ID_BYTES, 3, 100, 2] {
         let first = "x".repeat(length);
-        assert_eq!(derived_id([first.as_str(), "é", "~"]), format!("{first}/é/%7E"), "{length}");
         let task = TaskId::new(first.as_str()).unwrap();
         let id = MessageId::of_attempt(&task, 12, AttemptPart::Output(345));
-        assert_eq!(id.as_str(), format!("{first}/12/output/345"));
+        if length < MAX_ID_BYTES {
+            assert_eq!(id.as_str(), format!("{first}/12/output/345"));
+        } else {
+            assert_eq!(id.as_str().len(), MAX_ID_BYTES);
+        }
     }
+}
+
+#[test]
+fn an_id_in_the_making_is_apart_from_another() {
+    let one = Derived::of("one");
+    let other = Derived::of("other").with("part").into_id(str::to_owned);
+    assert_eq!((one.into_id(str::to_owned).as_str(), other.as_str()), ("one", "other/part"));
 }
 
 #[test]
 fn numbers_are_written_whole() {
     for number in [0, 1, 9, 10, 99, u64::MAX] {
-        assert_eq!(Derived::of("n").with_number(number).text(), format!("n/{number}"));
+        let id = Derived::of("n").with_number(number).into_id(str::to_owned);
+        assert_eq!(id, format!("n/{number}"));
     }
 }
