@@ -49,6 +49,10 @@ enum Stand {
 pub(crate) struct Ahead {
     visible: Arc<State>,
     line: VecDeque<Entry>,
+    /// Of the commit in the making.
+    changes: Vec<Change>,
+    /// What the commit in the making says that has happened all the same.
+    next_redo: Option<Redo>,
     stand: Stand,
     /// What to redo once it is known what is in the log.
     redo: Vec<Redo>,
@@ -58,15 +62,40 @@ pub(crate) struct Ahead {
 
 impl Ahead {
     pub(crate) fn new(visible: Arc<State>) -> Self {
-        Self { visible, line: VecDeque::new(), stand: Stand::Open, redo: Vec::new(), unsure: Vec::new() }
+        Self {
+            visible,
+            line: VecDeque::new(),
+            changes: Vec::new(),
+            next_redo: None,
+            stand: Stand::Open,
+            redo: Vec::new(),
+            unsure: Vec::new(),
+        }
     }
 
     pub(super) fn visible(&self) -> &Arc<State> {
         &self.visible
     }
 
-    pub(super) fn push(&mut self, entry: Entry) {
-        self.line.push_back(entry);
+    /// Adds to the commit in the making.
+    pub(super) fn note(&mut self, change: Change) {
+        self.changes.push(change);
+    }
+
+    /// Says what is to be done again where the commit in the making is lost.
+    pub(super) fn redo_next(&mut self, redo: Redo) {
+        self.next_redo = Some(redo);
+    }
+
+    /// The commit in the making is complete, and in line.
+    pub(super) fn commit(&mut self, after: &State) {
+        self.line.push_back(Entry {
+            revision: after.revision,
+            changes: mem::take(&mut self.changes),
+            after: Arc::new(after.clone()),
+            redo: self.next_redo.take(),
+            waiters: Vec::new(),
+        });
     }
 
     /// Why nothing is decided now.

@@ -1,6 +1,6 @@
 //! What commits are made of: the changes of a state, as they are made and as they are replayed.
 
-use std::{mem, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -8,7 +8,8 @@ use convoke_core::{Message, MessageId, TaskId};
 
 use super::{
     State,
-    ahead::{Ahead, Entry, Redo},
+    ahead::{Ahead, Redo},
+    records::Records,
 };
 use crate::{Author, SessionArtifact, SessionMessage, SessionUsage, StateEntry, TaskRecord};
 
@@ -44,14 +45,12 @@ pub(crate) struct TaskChange {
 pub(super) struct Edit<'a> {
     pub(super) state: &'a mut State,
     ahead: Option<&'a mut Ahead>,
-    changes: Vec<Change>,
-    redo: Option<Redo>,
 }
 
 impl<'a> Edit<'a> {
     pub(super) fn new(state: &'a mut State, ahead: Option<&'a mut Ahead>) -> Self {
         state.revision += 1;
-        Self { state, ahead, changes: Vec::new(), redo: None }
+        Self { state, ahead }
     }
 
     pub(super) fn push_message(&mut self, id: MessageId, author: Author, message: Message) {
@@ -92,39 +91,38 @@ impl<'a> Edit<'a> {
 
     /// Keeps a record, in place of what its task had.
     pub(super) fn put_task(&mut self, task: TaskId, record: TaskRecord) {
-        if self.ahead.is_none() {
-            self.state.tasks.put(task, record);
-            return;
-        }
+        let Some(ahead) = &mut self.ahead else { return self.state.tasks.put(task, record) };
         let before = self.state.tasks.get(&task).cloned();
         self.state.tasks.put(task.clone(), record);
-        self.note_task(&task, before.as_ref());
+        ahead.note_task(&task, before.as_ref(), &self.state.tasks);
     }
 
     /// Changes a record in its place; nothing where there is none.
     pub(super) fn change_task(&mut self, task: &TaskId, change: impl FnOnce(&mut TaskRecord)) {
-        let before = self.ahead.as_ref().and_then(|_| self.state.tasks.get(task).cloned());
+        let Some(ahead) = &mut self.ahead else { return self.state.tasks.change(task, change) };
+        let before = self.state.tasks.get(task).cloned();
         self.state.tasks.change(task, change);
-        if before.is_some() {
-            self.note_task(task, before.as_ref());
-        }
+        ahead.note_task(task, before.as_ref(), &self.state.tasks);
     }
 
     /// What is to be done again where this commit is lost, because what it says has happened all the same.
     pub(super) fn redo(&mut self, redo: impl FnOnce() -> Redo) {
-        if self.ahead.is_some() {
-            self.redo = Some(redo());
+        if let Some(ahead) = &mut self.ahead {
+            ahead.redo_next(redo());
         }
     }
 
     fn note(&mut self, change: impl FnOnce() -> Change) {
-        if self.ahead.is_some() {
-            self.changes.push(change());
+        if let Some(ahead) = &mut self.ahead {
+            ahead.note(change());
         }
     }
+}
 
-    fn note_task(&mut self, task: &TaskId, before: Option<&TaskRecord>) {
-        let Some(record) = self.state.tasks.get(task).cloned() else { return };
+impl Ahead {
+    /// Notes what a record is now; nothing where there is none.
+    fn note_task(&mut self, task: &TaskId, before: Option<&TaskRecord>, records: &Records) {
+        let Some(record) = records.get(task).cloned() else { return };
         let is_kept = |now: Option<&Arc<_>>, then: Option<&Arc<_>>| match (now, then) {
             (Some(now), Some(then)) => Arc::ptr_eq(now, then),
             _ => false,
@@ -132,20 +130,15 @@ impl<'a> Edit<'a> {
         let keeps_report = is_kept(record.report.as_ref(), before.and_then(|before| before.report.as_ref()));
         let keeps_late = is_kept(record.late.as_ref(), before.and_then(|before| before.late.as_ref()));
         let (task, record) = (task.clone(), Box::new(record));
-        self.changes.push(Change::Task(TaskChange { task, record, keeps_report, keeps_late }));
+        self.note(Change::Task(TaskChange { task, record, keeps_report, keeps_late }));
     }
 }
 
 impl Drop for Edit<'_> {
     fn drop(&mut self) {
-        let Some(ahead) = &mut self.ahead else { return };
-        ahead.push(Entry {
-            revision: self.state.revision,
-            changes: mem::take(&mut self.changes),
-            after: Arc::new(self.state.clone()),
-            redo: self.redo.take(),
-            waiters: Vec::new(),
-        });
+        if let Some(ahead) = &mut self.ahead {
+            ahead.commit(self.state);
+        }
     }
 }
 
