@@ -159,6 +159,12 @@ impl SessionActivity {
         self == Self::default()
     }
 
+    pub(crate) fn of<'a>(records: impl Iterator<Item = &'a TaskRecord>) -> Self {
+        let mut activity = Self::default();
+        records.for_each(|record| activity.add(record));
+        activity
+    }
+
     pub(crate) fn add(&mut self, record: &TaskRecord) {
         self.active += usize::from(record.status.is_active());
         self.paused += usize::from(record.status.is_paused());

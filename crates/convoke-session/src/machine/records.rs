@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::{mem, sync::Arc};
+use std::sync::Arc;
 
 use imbl::{OrdMap, ordmap, shared_ptr::DefaultSharedPtr};
 
@@ -13,58 +13,55 @@ use crate::{SessionActivity, TaskRecord};
 
 /// The records of a session. All that touches one is here, so that the counts of [`SessionActivity`] follow.
 #[derive(Clone, Debug)]
-pub(crate) struct Records {
-    kept: Kept,
-    activity: SessionActivity,
-}
-
-/// Most sessions are those of one task, which needs no map.
-#[derive(Clone, Debug)]
-enum Kept {
+pub(crate) enum Records {
+    /// Most sessions are those of one task, which needs neither a map nor counts.
     One(Option<(TaskId, TaskRecord)>),
-    Many(Map),
+    Many(Map, SessionActivity),
 }
 
 type Map = OrdMap<TaskId, Arc<TaskRecord>>;
 
 impl Records {
     pub(crate) fn new() -> Self {
-        Self { kept: Kept::One(None), activity: SessionActivity::default() }
+        Self::One(None)
     }
 
     pub(crate) fn activity(&self) -> SessionActivity {
-        self.activity
+        match self {
+            Self::One(one) => SessionActivity::of(one.iter().map(|(_, record)| record)),
+            Self::Many(_, activity) => *activity,
+        }
     }
 
     pub(crate) fn get(&self, task: &TaskId) -> Option<&TaskRecord> {
-        match &self.kept {
-            Kept::One(one) => one.as_ref().filter(|(kept, _)| kept == task).map(|(_, record)| record),
-            Kept::Many(many) => many.get(task).map(Arc::as_ref),
+        match self {
+            Self::One(one) => one.as_ref().filter(|(kept, _)| kept == task).map(|(_, record)| record),
+            Self::Many(many, _) => many.get(task).map(Arc::as_ref),
         }
     }
 
     pub(crate) fn iter(&self) -> Iter<'_> {
-        match &self.kept {
-            Kept::One(one) => Iter::One(one.as_ref()),
-            Kept::Many(many) => Iter::Many(many.iter()),
+        match self {
+            Self::One(one) => Iter::One(one.as_ref()),
+            Self::Many(many, _) => Iter::Many(many.iter()),
         }
     }
 
     /// Keeps a record, in place of what its task had.
     pub(super) fn put(&mut self, task: TaskId, record: TaskRecord) {
-        self.activity.add(&record);
-        match &mut self.kept {
-            Kept::One(one @ None) => *one = Some((task, record)),
-            Kept::One(Some((kept, replaced))) if *kept == task => {
-                self.activity.remove(&mem::replace(replaced, record));
+        match self {
+            Self::One(one @ None) => *one = Some((task, record)),
+            Self::One(Some((kept, replaced))) if *kept == task => *replaced = record,
+            Self::One(one) => {
+                let both = one.take().into_iter().chain([(task, record)]);
+                let many: Map = both.map(|(task, record)| (task, Arc::new(record))).collect();
+                let activity = SessionActivity::of(many.values().map(Arc::as_ref));
+                *self = Self::Many(many, activity);
             }
-            Kept::One(one) => {
-                let first = one.take().map(|(task, record)| (task, Arc::new(record)));
-                self.kept = Kept::Many(first.into_iter().chain([(task, Arc::new(record))]).collect());
-            }
-            Kept::Many(many) => {
+            Self::Many(many, activity) => {
+                activity.add(&record);
                 if let Some(replaced) = many.insert(task, Arc::new(record)) {
-                    self.activity.remove(&replaced);
+                    activity.remove(&replaced);
                 }
             }
         }
@@ -72,14 +69,16 @@ impl Records {
 
     /// Changes a record in its place, unless a snapshot still has it; nothing where there is none.
     pub(super) fn change(&mut self, task: &TaskId, change: impl FnOnce(&mut TaskRecord)) {
-        let record = match &mut self.kept {
-            Kept::One(one) => one.as_mut().filter(|(kept, _)| kept == task).map(|(_, record)| record),
-            Kept::Many(many) => many.get_mut(task).map(Arc::make_mut),
-        };
-        let Some(record) = record else { return };
-        self.activity.remove(record);
-        change(record);
-        self.activity.add(record);
+        match self {
+            Self::One(Some((kept, record))) if kept == task => change(record),
+            Self::One(_) => {}
+            Self::Many(many, activity) => {
+                let Some(record) = many.get_mut(task).map(Arc::make_mut) else { return };
+                activity.remove(record);
+                change(record);
+                activity.add(record);
+            }
+        }
     }
 }
 
