@@ -51,33 +51,37 @@ impl Attempt {
     /// `task` is the id that it runs under. Only a request that names its [id](TaskRequest::id) itself gets its
     /// [digest](Self::digest): under a generated one nobody can send it again, and hashing it takes time.
     pub fn of_request(task: TaskId, request: &TaskRequest) -> Self {
-        let mut attempt = Self::without_input(task, request);
         // The input and the answer come with them.
         let messages = request.messages.len() + 1 + usize::from(request.resume.is_some());
-        attempt.input = Vec::with_capacity(messages);
+        let mut input = Vec::with_capacity(messages);
         if !request.input.is_empty() || request.data.is_some() {
-            let mut input = Message::user(request.input.clone());
-            input.data.clone_from(&request.data);
-            attempt.input.push(input);
+            let mut message = Message::user(request.input.clone());
+            message.data.clone_from(&request.data);
+            input.push(message);
         }
-        attempt.input.extend(request.messages.iter().cloned());
+        input.extend(request.messages.iter().cloned());
         if let Some(resume) = &request.resume {
-            attempt.input.push(Message::user(String::new()).with_data(resume.answer.clone()));
+            input.push(Message::user(String::new()).with_data(resume.answer.clone()));
         }
-        attempt
+        Self::with_input(task, request, input)
     }
 
     /// An attempt at what a request asks for that no agent is to have: it leaves no input message and needs no room
     /// for one. Begin it with [`Admission::start_coordinated`](crate::Admission::start_coordinated). Otherwise as
     /// [`of_request`](Self::of_request).
     pub fn coordinated(task: TaskId, request: &TaskRequest) -> Self {
-        Self { is_coordinated: true, ..Self::without_input(task, request) }
+        Self { is_coordinated: true, ..Self::with_input(task, request, Vec::new()) }
     }
 
-    /// What an attempt at a request has, whoever is to have it.
-    fn without_input(task: TaskId, request: &TaskRequest) -> Self {
-        let digest = request.id.as_ref().map(|_| request.digest());
-        Self { resume: request.resume.clone(), digest, ..Self::new(task) }
+    fn with_input(task: TaskId, request: &TaskRequest, input: Vec<Message>) -> Self {
+        Self {
+            task,
+            input,
+            resume: request.resume.clone(),
+            author: Author::Host,
+            digest: request.id.as_ref().map(|_| request.digest()),
+            is_coordinated: false,
+        }
     }
 
     /// Adds to what the executor is given.

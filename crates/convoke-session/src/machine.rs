@@ -139,18 +139,17 @@ impl Machine {
     /// Whether `needed` fits beside all that is there and set aside, once `freed` is gone.
     fn check_room(&self, freed: SessionUsage, needed: SessionUsage) -> Result<(), SessionError> {
         let taken = self.state.usage().plus(self.reserved).minus(freed);
-        let limits = &self.limits;
-        for (what, limit, taken, needed) in [
-            (LimitKind::Messages, limits.messages, taken.messages, needed.messages),
-            (LimitKind::Bytes, limits.bytes, taken.bytes, needed.bytes),
-            (LimitKind::Artifacts, limits.artifacts, taken.artifacts, needed.artifacts),
-        ] {
-            let Limit::Finite(limit) = limit else { continue };
+        let check = |what, limit, taken, needed| {
+            let Limit::Finite(limit) = limit else { return Ok(()) };
             let left = limit.saturating_sub(taken);
             if needed > left {
                 return Err(SessionError::Full { session: self.state.id.clone(), what, limit, left, needed });
             }
-        }
-        Ok(())
+            Ok(())
+        };
+        let limits = &self.limits;
+        check(LimitKind::Messages, limits.messages, taken.messages, needed.messages)?;
+        check(LimitKind::Bytes, limits.bytes, taken.bytes, needed.bytes)?;
+        check(LimitKind::Artifacts, limits.artifacts, taken.artifacts, needed.artifacts)
     }
 }

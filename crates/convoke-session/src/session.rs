@@ -71,8 +71,7 @@ impl Session {
 
     /// An empty session.
     pub fn with_limits(id: SessionId, limits: SessionLimits) -> Self {
-        let machine = Mutex::new(Machine::new(id.clone(), limits));
-        Self(Arc::new(Inner { id, machine, keeper: None }))
+        Self(Arc::new(Inner { id: id.clone(), machine: Mutex::new(Machine::new(id, limits)), keeper: None }))
     }
 
     /// Its id.

@@ -1,6 +1,6 @@
 //! Admission: whether a task may have another attempt.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use convoke_core::{AgentId, Message, ResumeToken, TaskId, TaskReport, TaskStatus};
 
@@ -38,21 +38,23 @@ pub(crate) enum Answer {
 
 impl Machine {
     /// Admits a next attempt by the rules that hold without a word of the caller.
-    pub(crate) fn admit(&mut self, attempt: Attempt) -> Result<Opened, AdmissionError> {
+    /// Takes the input.
+    pub(crate) fn admit(&mut self, attempt: &mut Attempt) -> Result<Opened, AdmissionError> {
         self.check_recorded(&attempt.task)?;
         let record = self.state.tasks.get(&attempt.task);
-        let next = self.next(&attempt, record, IfCompleted::Refuse, None)?;
+        let next = self.next(attempt, record, IfCompleted::Refuse, None)?;
         Ok(self.open(attempt, next))
     }
 
+    /// Takes the input where an attempt is opened.
     pub(crate) fn admit_with(
         &mut self,
-        attempt: Attempt,
+        attempt: &mut Attempt,
         options: AdmissionOptions,
     ) -> Result<Answer, AdmissionError> {
         let AdmissionOptions { if_completed, late } = options;
         if late == Some(Reconcile::Abandon) {
-            return Err(AdmissionError::Abandon { task: attempt.task });
+            return Err(AdmissionError::Abandon { task: attempt.task.clone() });
         }
         self.check_recorded(&attempt.task)?;
         let record = self.state.tasks.get(&attempt.task);
@@ -60,14 +62,16 @@ impl Machine {
             let recorded = record.and_then(|record| record.digest);
             return match attempt.digest {
                 Some(digest) if recorded == Some(digest) => Ok(Answer::Recorded(report)),
-                _ => Err(AdmissionError::OtherRequest { attempt: report.attempt, task: attempt.task }),
+                _ => {
+                    Err(AdmissionError::OtherRequest { attempt: report.attempt, task: attempt.task.clone() })
+                }
             };
         }
         let late = late.filter(|_| record.is_some_and(TaskRecord::is_late));
         if late == Some(Reconcile::AcceptLate) {
             return Ok(Answer::Accepted(self.reconcile(&attempt.task, Reconcile::AcceptLate)?));
         }
-        let next = self.next(&attempt, record, if_completed, late)?;
+        let next = self.next(attempt, record, if_completed, late)?;
         Ok(Answer::Opened(self.open(attempt, next)))
     }
 
@@ -101,7 +105,7 @@ impl Machine {
     }
 
     /// Opens it in one commit.
-    fn open(&mut self, attempt: Attempt, next: Next) -> Opened {
+    fn open(&mut self, attempt: &mut Attempt, next: Next) -> Opened {
         let Attempt { task, input, author, digest, .. } = attempt;
         let Next { opened, reserved, pause } = next;
         let submitted = TaskRecord {
@@ -110,7 +114,7 @@ impl Machine {
             agent: None,
             report: opened.previous.clone(),
             detached: false,
-            digest,
+            digest: *digest,
             late: None,
             reconciled: None,
             staged: 0,
@@ -118,8 +122,8 @@ impl Machine {
         };
         self.commit().put_task(task.clone(), submitted);
         self.reserved = self.reserved.plus(reserved);
-        let phase = Phase::Waiting(Waiting { author, input });
-        self.open.insert(task, OpenAttempt { attempt: opened.attempt, reserved, phase });
+        let phase = Phase::Waiting(Waiting { author: mem::take(author), input: mem::take(input) });
+        self.open.insert(task.clone(), OpenAttempt { attempt: opened.attempt, reserved, phase });
         opened
     }
 

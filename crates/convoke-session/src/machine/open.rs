@@ -27,7 +27,7 @@ pub(super) enum Phase {
     Working(Working),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Waiting {
     pub(super) author: Author,
     pub(super) input: Vec<Message>,
@@ -44,6 +44,10 @@ pub(super) struct Working {
 impl Working {
     pub(super) fn new(worker: Worker) -> Self {
         Self { worker, messages: Vec::new(), artifacts: Vec::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.artifacts.is_empty()
     }
 }
 
@@ -78,16 +82,17 @@ impl Machine {
             return Ok(());
         };
         let Phase::Waiting(waiting) = &mut open.phase else { return Ok(()) };
-        // A coordinated attempt hands its input on, in the tasks that it makes of it.
-        let published = if *worker == Worker::Team { Vec::new() } else { mem::take(&mut waiting.input) };
-        let author = mem::take(&mut waiting.author);
+        let Waiting { author, input } = mem::take(waiting);
         open.phase = Phase::Working(Working::new(worker.clone()));
         self.reserved = self.reserved.minus(mem::take(&mut open.reserved));
 
         let mut edit = self.commit();
-        for (index, message) in published.into_iter().enumerate() {
-            let id = MessageId::of_attempt(&key.task, key.attempt, AttemptPart::Input(index));
-            edit.push_message(id, author.clone(), message);
+        // A coordinated attempt hands its input on, in the tasks that it makes of it.
+        if let Worker::Agent(_) = worker {
+            for (index, message) in input.into_iter().enumerate() {
+                let id = MessageId::of_attempt(&key.task, key.attempt, AttemptPart::Input(index));
+                edit.push_message(id, author.clone(), message);
+            }
         }
         edit.change_task(&key.task, |record| {
             record.status = TaskStatus::Working;

@@ -13,32 +13,35 @@ use super::open::OpenAttempt;
 #[derive(Debug, Default)]
 pub(super) struct OpenAttempts {
     first: Option<(TaskId, OpenAttempt)>,
-    /// Boxed, since even a map of one makes room for many.
-    others: BTreeMap<TaskId, Box<OpenAttempt>>,
+    /// From the second on. Boxed one by one, since even a map of one makes room for many.
+    others: Option<BTreeMap<TaskId, Box<OpenAttempt>>>,
 }
 
 impl OpenAttempts {
     pub(super) fn get(&self, task: &TaskId) -> Option<&OpenAttempt> {
         match &self.first {
             Some((first, open)) if first == task => Some(open),
-            _ => self.others.get(task).map(AsRef::as_ref),
+            _ => self.others.as_ref()?.get(task).map(AsRef::as_ref),
         }
     }
 
     pub(super) fn get_mut(&mut self, task: &TaskId) -> Option<&mut OpenAttempt> {
         match &mut self.first {
             Some((first, open)) if first == task => Some(open),
-            _ => self.others.get_mut(task).map(AsMut::as_mut),
+            _ => self.others.as_mut()?.get_mut(task).map(AsMut::as_mut),
         }
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = &OpenAttempt> {
-        self.first.iter().map(|(_, open)| open).chain(self.others.values().map(AsRef::as_ref))
+        let others = self.others.iter().flat_map(|others| others.values().map(AsRef::as_ref));
+        self.first.iter().map(|(_, open)| open).chain(others)
     }
 
     pub(super) fn retain(&mut self, is_kept: impl Fn(&TaskId, &OpenAttempt) -> bool) {
         self.first.take_if(|(task, open)| !is_kept(task, open));
-        self.others.retain(|task, open| is_kept(task, open));
+        if let Some(others) = &mut self.others {
+            others.retain(|task, open| is_kept(task, open));
+        }
     }
 
     /// Of a task that has none.
@@ -46,14 +49,14 @@ impl OpenAttempts {
         if self.first.is_none() {
             self.first = Some((task, open));
         } else {
-            self.others.insert(task, Box::new(open));
+            self.others.get_or_insert_default().insert(task, Box::new(open));
         }
     }
 
     pub(super) fn remove(&mut self, task: &TaskId) -> Option<OpenAttempt> {
         match self.first.take_if(|(first, _)| first == task) {
             Some((_, open)) => Some(open),
-            None => self.others.remove(task).map(|open| *open),
+            None => self.others.as_mut()?.remove(task).map(|open| *open),
         }
     }
 }

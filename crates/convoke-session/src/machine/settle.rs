@@ -17,6 +17,12 @@ use crate::{Oversized, SessionArtifact, SessionError, SessionUsage, SettleProble
 pub(crate) struct Settlement {
     report: Arc<TaskReport>,
     answer: Option<Message>,
+    further: Option<Box<Further>>,
+}
+
+/// What is published beside the answer; most outputs have nothing of it.
+#[derive(Debug)]
+struct Further {
     messages: Vec<Message>,
     artifacts: Vec<Artifact>,
 }
@@ -25,13 +31,22 @@ impl Settlement {
     pub(crate) fn new(report: Arc<TaskReport>) -> Self {
         let output = report.output.as_ref().filter(|_| publishes(report.status));
         let answer = output.and_then(answer);
-        let messages = output.map_or_else(Vec::new, |output| output.messages.clone());
-        let artifacts = output.map_or_else(Vec::new, |output| output.artifacts.clone());
-        Self { report, answer, messages, artifacts }
+        let further = output.and_then(further);
+        Self { report, answer, further }
     }
 
     fn messages(&self) -> impl Iterator<Item = &Message> {
-        self.answer.iter().chain(&self.messages)
+        self.answer.iter().chain(self.further.iter().flat_map(|further| &further.messages))
+    }
+
+    fn artifacts(&self) -> impl Iterator<Item = &Artifact> {
+        self.further.iter().flat_map(|further| &further.artifacts)
+    }
+
+    /// Whether it publishes anything of what it brings or of what was staged.
+    pub(super) fn publishes(&self, working: &Working) -> bool {
+        let is_empty = self.answer.is_none() && self.further.is_none() && working.is_empty();
+        publishes(self.report.status) && !is_empty
     }
 }
 
@@ -48,6 +63,12 @@ fn answer(output: &TaskOutput) -> Option<Message> {
     let mut message = Message::agent(output.text.clone());
     message.data.clone_from(&output.data);
     Some(message)
+}
+
+fn further(output: &TaskOutput) -> Option<Box<Further>> {
+    let TaskOutput { messages, artifacts, .. } = output;
+    let is_empty = messages.is_empty() && artifacts.is_empty();
+    (!is_empty).then(|| Box::new(Further { messages: messages.clone(), artifacts: artifacts.clone() }))
 }
 
 impl Machine {
@@ -69,7 +90,7 @@ impl Machine {
             return Err(SettleProblem::Store { task: task.clone(), attempt, problem });
         }
         if let Phase::Working(working) = &open.phase
-            && publishes(status)
+            && settlement.publishes(working)
         {
             self.check_output(key, open.reserved, working, &settlement)?;
         }
@@ -89,7 +110,7 @@ impl Machine {
             }
             Phase::Working(working) => {
                 staged = working.messages.len();
-                if publishes(status) {
+                if settlement.publishes(&working) {
                     publish(&mut edit, key, working, settlement, staged);
                 }
             }
@@ -124,7 +145,7 @@ impl Machine {
             |problem: SessionError| SettleProblem::Output { task: task.clone(), attempt: *attempt, problem };
 
         let mut ids = BTreeSet::new();
-        for artifact in working.artifacts.iter().chain(&settlement.artifacts) {
+        for artifact in working.artifacts.iter().chain(settlement.artifacts()) {
             if !ids.insert(&artifact.id) {
                 let artifact = artifact.id.clone();
                 return Err(SettleProblem::RepeatedArtifact {
@@ -158,22 +179,23 @@ pub(super) fn publish(
     staged: usize,
 ) {
     let AttemptKey { task, attempt } = key;
+    let Settlement { answer, further, .. } = settlement;
     let author = working.worker.author();
     for (id, message) in working.messages {
         edit.push_message(id, author.clone(), message);
     }
-    if let Some(answer) = settlement.answer {
+    if let Some(answer) = answer {
         let id = MessageId::of_attempt(task, *attempt, AttemptPart::Output(0));
         edit.push_message(id, author.clone(), answer);
     }
-    for (index, message) in settlement.messages.into_iter().enumerate() {
+    let (messages, artifacts) =
+        further.map_or_else(Default::default, |further| (further.messages, further.artifacts));
+    for (index, message) in messages.into_iter().enumerate() {
         let id = staged_message_id(task, *attempt, staged + index);
         edit.push_message(id, author.clone(), message);
     }
-    let mut put = |artifact| {
+    for artifact in working.artifacts.into_iter().chain(artifacts) {
         let (task, agent) = (task.clone(), working.worker.agent().cloned());
         edit.put_artifact(SessionArtifact { task, attempt: *attempt, agent, artifact });
-    };
-    working.artifacts.into_iter().for_each(&mut put);
-    settlement.artifacts.into_iter().for_each(put);
+    }
 }

@@ -28,10 +28,9 @@ impl Session {
     /// # Errors
     ///
     /// [`AdmissionError`] says why not and what to do; no record was touched.
-    pub fn admit(&self, attempt: Attempt) -> Result<Admission, AdmissionError> {
-        let task = attempt.task.clone();
-        let opened = self.decide(|machine| machine.admit(attempt)).0?;
-        Ok(Admission::new(self.clone(), task, opened))
+    pub fn admit(&self, mut attempt: Attempt) -> Result<Admission, AdmissionError> {
+        let opened = self.decide(|machine| machine.admit(&mut attempt)).0?;
+        Ok(Admission::new(self.clone(), attempt.task, opened))
     }
 
     /// Admits the next attempt of a task, or answers with a report where the task is over and the caller says what is to
@@ -71,11 +70,11 @@ impl Session {
     /// [`AdmissionError`] says why not and what to do; no record was touched, and nothing was decided.
     pub fn admit_with(
         &self,
-        attempt: Attempt,
+        mut attempt: Attempt,
         options: AdmissionOptions,
     ) -> Result<Admitted, AdmissionError> {
-        let task = attempt.task.clone();
-        Ok(self.admitted(task, self.decide(|machine| machine.admit_with(attempt, options)).0?))
+        let answer = self.decide(|machine| machine.admit_with(&mut attempt, options)).0?;
+        Ok(self.admitted(attempt.task, answer))
     }
 
     /// As [`admit_with`](Self::admit_with), and waits until it is in the log, where the session has one. The plain form
@@ -91,13 +90,13 @@ impl Session {
     /// [`AdmissionError`], and [`AdmissionError::Store`] where it is not in the log: there is no attempt.
     pub async fn admit_recorded(
         &self,
-        attempt: Attempt,
+        mut attempt: Attempt,
         options: AdmissionOptions,
     ) -> Result<Admitted, AdmissionError> {
         let task = attempt.task.clone();
         let refused = |problem| AdmissionError::Store { task: task.clone(), problem };
         self.sure().await.map_err(refused)?;
-        let (answer, recorded) = self.decide(|machine| machine.admit_with(attempt, options));
+        let (answer, recorded) = self.decide(|machine| machine.admit_with(&mut attempt, options));
         // Before the wait, so that an attempt has its owner.
         let admitted = answer.map(|answer| self.admitted(task.clone(), answer));
         in_log(recorded, self).await.map_err(refused)?;
