@@ -36,11 +36,12 @@ impl Settlement {
     }
 
     fn messages(&self) -> impl Iterator<Item = &Message> {
-        self.answer.iter().chain(self.further.iter().flat_map(|further| &further.messages))
+        let further = self.further.as_ref().map_or(&[][..], |further| &further.messages);
+        self.answer.iter().chain(further)
     }
 
-    fn artifacts(&self) -> impl Iterator<Item = &Artifact> {
-        self.further.iter().flat_map(|further| &further.artifacts)
+    fn artifacts(&self) -> &[Artifact] {
+        self.further.as_ref().map_or(&[], |further| &further.artifacts)
     }
 
     /// Whether it publishes anything of what it brings or of what was staged.
@@ -179,23 +180,24 @@ pub(super) fn publish(
     staged: usize,
 ) {
     let AttemptKey { task, attempt } = key;
-    let Settlement { answer, further, .. } = settlement;
-    let author = working.worker.author();
-    for (id, message) in working.messages {
+    let Working { worker, messages, mut artifacts } = working;
+    let author = worker.author();
+    for (id, message) in messages {
         edit.push_message(id, author.clone(), message);
     }
-    if let Some(answer) = answer {
+    if let Some(answer) = settlement.answer {
         let id = MessageId::of_attempt(task, *attempt, AttemptPart::Output(0));
         edit.push_message(id, author.clone(), answer);
     }
-    let (messages, artifacts) =
-        further.map_or_else(Default::default, |further| (further.messages, further.artifacts));
-    for (index, message) in messages.into_iter().enumerate() {
-        let id = staged_message_id(task, *attempt, staged + index);
-        edit.push_message(id, author.clone(), message);
+    if let Some(further) = settlement.further {
+        for (index, message) in further.messages.into_iter().enumerate() {
+            let id = staged_message_id(task, *attempt, staged + index);
+            edit.push_message(id, author.clone(), message);
+        }
+        artifacts.extend(further.artifacts);
     }
-    for artifact in working.artifacts.into_iter().chain(artifacts) {
-        let (task, agent) = (task.clone(), working.worker.agent().cloned());
+    for artifact in artifacts {
+        let (task, agent) = (task.clone(), worker.agent().cloned());
         edit.put_artifact(SessionArtifact { task, attempt: *attempt, agent, artifact });
     }
 }
