@@ -7,7 +7,7 @@ use convoke_core::{AgentId, ErrorCode, TaskError, TaskId, TaskReport, TaskStatus
 use crate::{
     LateWriteHook, Session, SessionHandle, SettleError, SettleProblem, StoreError,
     attempt::{AttemptKey, Worker},
-    machine::{Opened, Recorded, Settlement},
+    machine::{Machine, Opened, Publication, Recorded},
     session::in_log,
 };
 
@@ -200,18 +200,20 @@ impl Admission {
         }
     }
 
-    fn settle_as(&mut self, report: TaskReport) -> (Result<Arc<TaskReport>, SettleError>, Option<Recorded>) {
-        // Reports are large, so it is moved once, to where it stays; nobody shares it yet.
-        let mut report = Arc::new(report);
-        let stamped = Arc::make_mut(&mut report);
-        stamped.task = self.key.task.clone();
-        stamped.session = self.session.id().clone();
-        stamped.attempt = self.key.attempt;
-        stamped.agent = self.worker.as_ref().and_then(Worker::agent).cloned();
-        stamped.detached &= self.worker.is_some();
+    fn settle_as(
+        &mut self,
+        mut report: TaskReport,
+    ) -> (Result<Arc<TaskReport>, SettleError>, Option<Recorded>) {
+        report.task = self.key.task.clone();
+        report.session = self.session.id().clone();
+        report.attempt = self.key.attempt;
+        report.agent = self.worker.as_ref().and_then(Worker::agent).cloned();
+        report.detached &= self.worker.is_some();
+        let report = Arc::new(report);
 
-        let settlement = Settlement::new(Arc::clone(&report));
-        let (result, recorded) = self.session.decide(|machine| machine.settle(&self.key, settlement));
+        let publication = Publication::of(&report);
+        let settle = |machine: &mut Machine| machine.settle(&self.key, &report, publication);
+        let (result, recorded) = self.session.decide(settle);
         self.is_settled |= matches!(result, Ok(()) | Err(SettleProblem::Store { .. }));
         let settled = match result {
             Ok(()) => Ok(report),

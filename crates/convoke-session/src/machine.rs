@@ -28,7 +28,7 @@ use open_attempts::OpenAttempts;
 use serde_json::Value;
 
 use convoke_core::{Message, MessageId, SessionId};
-pub(crate) use settle::Settlement;
+pub(crate) use settle::Publication;
 pub(crate) use shared::When;
 use state::Current;
 pub(crate) use state::State;

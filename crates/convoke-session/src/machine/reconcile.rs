@@ -8,7 +8,7 @@ use super::{
     Machine,
     ahead::Redo,
     open::Working,
-    settle::{Settlement, publish, publishes},
+    settle::{Publication, publish, publishes},
 };
 use crate::{Reconcile, ReconcileError, SessionUsage, TaskRecord, attempt::AttemptKey};
 
@@ -110,13 +110,13 @@ impl Machine {
     ) -> Result<Arc<TaskReport>, ReconcileError> {
         let key = AttemptKey { task: task.clone(), attempt: record.attempt };
         let working = Working::new(record.agent.clone().into());
-        let settlement = Settlement::new(Arc::clone(&late));
+        let publication = Publication::of(&late);
         if publishes(late.status) {
-            self.check_output(&key, SessionUsage::default(), &working, &settlement)?;
+            self.check_output(&key, SessionUsage::default(), &working, &publication)?;
         }
         let mut edit = self.commit();
         if publishes(late.status) {
-            publish(&mut edit, &key, working, settlement, record.staged);
+            publish(&mut edit, &key, working, publication, record.staged);
         }
         edit.change_task(task, |record| {
             record.status = late.status;

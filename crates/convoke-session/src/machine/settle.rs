@@ -12,10 +12,9 @@ use super::{
 };
 use crate::{Oversized, SessionArtifact, SessionError, SessionUsage, SettleProblem, attempt::AttemptKey};
 
-/// A report with what its output publishes, copied before the lock is taken.
+/// What the output of a report publishes, copied before the lock is taken.
 #[derive(Debug)]
-pub(crate) struct Settlement {
-    report: Arc<TaskReport>,
+pub(crate) struct Publication {
     answer: Option<Message>,
     further: Option<Box<Further>>,
 }
@@ -27,12 +26,10 @@ struct Further {
     artifacts: Vec<Artifact>,
 }
 
-impl Settlement {
-    pub(crate) fn new(report: Arc<TaskReport>) -> Self {
+impl Publication {
+    pub(crate) fn of(report: &TaskReport) -> Self {
         let output = report.output.as_ref().filter(|_| publishes(report.status));
-        let answer = output.and_then(answer);
-        let further = output.and_then(further);
-        Self { report, answer, further }
+        Self { answer: output.and_then(answer), further: output.and_then(further) }
     }
 
     fn messages(&self) -> impl Iterator<Item = &Message> {
@@ -44,10 +41,8 @@ impl Settlement {
         self.further.as_ref().map_or(&[], |further| &further.artifacts)
     }
 
-    /// Whether it publishes anything of what it brings or of what was staged.
-    pub(super) fn publishes(&self, working: &Working) -> bool {
-        let is_empty = self.answer.is_none() && self.further.is_none() && working.is_empty();
-        publishes(self.report.status) && !is_empty
+    fn is_empty(&self) -> bool {
+        self.answer.is_none() && self.further.is_none()
     }
 }
 
@@ -73,10 +68,15 @@ fn further(output: &TaskOutput) -> Option<Box<Further>> {
 }
 
 impl Machine {
-    pub(crate) fn settle(&mut self, key: &AttemptKey, settlement: Settlement) -> Result<(), SettleProblem> {
+    pub(crate) fn settle(
+        &mut self,
+        key: &AttemptKey,
+        report: &Arc<TaskReport>,
+        publication: Publication,
+    ) -> Result<(), SettleProblem> {
         let AttemptKey { task, attempt } = key;
         let attempt = *attempt;
-        let status = settlement.report.status;
+        let status = report.status;
         let Some(open) = self.open_attempt(key) else {
             return Err(SettleProblem::Ended { task: task.clone(), attempt });
         };
@@ -87,21 +87,22 @@ impl Machine {
         }
         if let Err(problem) = self.check_open() {
             self.revoke(task);
-            self.put_off(Redo::End(key.clone(), settlement.report));
+            self.put_off(Redo::End(key.clone(), Arc::clone(report)));
             return Err(SettleProblem::Store { task: task.clone(), attempt, problem });
         }
+        let has_output =
+            |working: &Working| publishes(status) && !(working.is_empty() && publication.is_empty());
         if let Phase::Working(working) = &open.phase
-            && settlement.publishes(working)
+            && has_output(working)
         {
-            self.check_output(key, open.reserved, working, &settlement)?;
+            self.check_output(key, open.reserved, working, &publication)?;
         }
         let Some(phase) = self.revoke(task) else {
             return Err(SettleProblem::Ended { task: task.clone(), attempt });
         };
 
         let mut edit = self.commit();
-        let report = Arc::clone(&settlement.report);
-        edit.redo(|| Redo::End(key.clone(), Arc::clone(&report)));
+        edit.redo(|| Redo::End(key.clone(), Arc::clone(report)));
         let mut staged = 0;
         match phase {
             Phase::Waiting(_) => {
@@ -111,15 +112,15 @@ impl Machine {
             }
             Phase::Working(working) => {
                 staged = working.messages.len();
-                if settlement.publishes(&working) {
-                    publish(&mut edit, key, working, settlement, staged);
+                if has_output(&working) {
+                    publish(&mut edit, key, working, publication, staged);
                 }
             }
         }
         edit.change_task(task, |record| {
             record.status = status;
             record.detached = report.detached;
-            record.report = Some(report);
+            record.report = Some(Arc::clone(report));
             record.staged = staged;
         });
         Ok(())
@@ -138,7 +139,7 @@ impl Machine {
         key: &AttemptKey,
         reserved: SessionUsage,
         working: &Working,
-        settlement: &Settlement,
+        publication: &Publication,
     ) -> Result<(), SettleProblem> {
         let AttemptKey { task, attempt } = key;
         let (mut freed, mut needed) = (reserved, SessionUsage::default());
@@ -146,7 +147,7 @@ impl Machine {
             |problem: SessionError| SettleProblem::Output { task: task.clone(), attempt: *attempt, problem };
 
         let mut ids = BTreeSet::new();
-        for artifact in working.artifacts.iter().chain(settlement.artifacts()) {
+        for artifact in working.artifacts.iter().chain(publication.artifacts()) {
             if !ids.insert(&artifact.id) {
                 let artifact = artifact.id.clone();
                 return Err(SettleProblem::RepeatedArtifact {
@@ -162,7 +163,7 @@ impl Machine {
             needed = needed.plus(SessionUsage::artifact(size));
         }
         let staged = working.messages.iter().map(|(_, message)| message);
-        for message in staged.chain(settlement.messages()) {
+        for message in staged.chain(publication.messages()) {
             let size = self.check_message(message).map_err(does_not_fit)?;
             needed = needed.plus(SessionUsage::message(size));
         }
@@ -176,7 +177,7 @@ pub(super) fn publish(
     edit: &mut Edit<'_>,
     key: &AttemptKey,
     working: Working,
-    settlement: Settlement,
+    publication: Publication,
     staged: usize,
 ) {
     let AttemptKey { task, attempt } = key;
@@ -185,11 +186,11 @@ pub(super) fn publish(
     for (id, message) in messages {
         edit.push_message(id, author.clone(), message);
     }
-    if let Some(answer) = settlement.answer {
+    if let Some(answer) = publication.answer {
         let id = MessageId::of_attempt(task, *attempt, AttemptPart::Output(0));
         edit.push_message(id, author.clone(), answer);
     }
-    if let Some(further) = settlement.further {
+    if let Some(further) = publication.further {
         for (index, message) in further.messages.into_iter().enumerate() {
             let id = staged_message_id(task, *attempt, staged + index);
             edit.push_message(id, author.clone(), message);
