@@ -128,13 +128,6 @@ impl Worker {
             Self::Team => None,
         }
     }
-
-    pub(crate) fn author(&self) -> Author {
-        match self {
-            Self::Agent(agent) => Author::Agent(agent.clone()),
-            Self::Team => Author::Team,
-        }
-    }
 }
 
 impl From<Option<AgentId>> for Worker {

@@ -34,18 +34,13 @@ pub(super) struct Waiting {
 }
 
 /// What an executor has staged, in its order.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Working {
-    pub(super) worker: Worker,
     pub(super) messages: Vec<(MessageId, Message)>,
     pub(super) artifacts: Vec<Artifact>,
 }
 
 impl Working {
-    pub(super) fn new(worker: Worker) -> Self {
-        Self { worker, messages: Vec::new(), artifacts: Vec::new() }
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.messages.is_empty() && self.artifacts.is_empty()
     }
@@ -83,7 +78,7 @@ impl Machine {
         };
         let Phase::Waiting(waiting) = &mut open.phase else { return Ok(()) };
         let Waiting { author, input } = mem::take(waiting);
-        open.phase = Phase::Working(Working::new(worker.clone()));
+        open.phase = Phase::Working(Working::default());
         self.reserved = self.reserved.minus(mem::take(&mut open.reserved));
 
         let mut edit = self.commit();

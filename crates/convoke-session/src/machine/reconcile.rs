@@ -109,14 +109,14 @@ impl Machine {
         late: Arc<TaskReport>,
     ) -> Result<Arc<TaskReport>, ReconcileError> {
         let key = AttemptKey { task: task.clone(), attempt: record.attempt };
-        let working = Working::new(record.agent.clone().into());
+        let working = Working::default();
         let publication = Publication::of(&late);
         if publishes(late.status) {
             self.check_output(&key, SessionUsage::default(), &working, &publication)?;
         }
         let mut edit = self.commit();
         if publishes(late.status) {
-            publish(&mut edit, &key, working, publication, record.staged);
+            publish(&mut edit, &key, record.agent.as_ref(), working, publication, record.staged);
         }
         edit.change_task(task, |record| {
             record.status = late.status;

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use convoke_core::{Artifact, AttemptPart, Message, MessageId, TaskId, TaskOutput, TaskReport, TaskStatus};
+use convoke_core::{
+    AgentId, Artifact, AttemptPart, Message, MessageId, TaskId, TaskOutput, TaskReport, TaskStatus,
+};
 
 use super::{
     Machine,
@@ -10,7 +12,9 @@ use super::{
     change::Edit,
     open::{OpenAttempt, Phase, Working, staged_message_id},
 };
-use crate::{Oversized, SessionArtifact, SessionError, SessionUsage, SettleProblem, attempt::AttemptKey};
+use crate::{
+    Author, Oversized, SessionArtifact, SessionError, SessionUsage, SettleProblem, attempt::AttemptKey,
+};
 
 /// What the output of a report publishes, copied before the lock is taken.
 #[derive(Debug)]
@@ -68,6 +72,7 @@ fn further(output: &TaskOutput) -> Option<Box<Further>> {
 }
 
 impl Machine {
+    /// Whoever has the attempt is named in `report`.
     pub(crate) fn settle(
         &mut self,
         key: &AttemptKey,
@@ -113,7 +118,7 @@ impl Machine {
             Phase::Working(working) => {
                 staged = working.messages.len();
                 if has_output(&working) {
-                    publish(&mut edit, key, working, publication, staged);
+                    publish(&mut edit, key, report.agent.as_ref(), working, publication, staged);
                 }
             }
         }
@@ -172,33 +177,34 @@ impl Machine {
 }
 
 /// In the order in which it entered: what was staged during the work, then the answer, then what came with it, numbered
-/// after the `staged` messages that have their ids already.
+/// after the `staged` messages that have their ids already. Without an `agent` it is the team's.
 pub(super) fn publish(
     edit: &mut Edit<'_>,
     key: &AttemptKey,
+    agent: Option<&AgentId>,
     working: Working,
     publication: Publication,
     staged: usize,
 ) {
     let AttemptKey { task, attempt } = key;
-    let Working { worker, messages, mut artifacts } = working;
-    let author = worker.author();
+    let Working { messages, mut artifacts } = working;
+    let author = || agent.cloned().map_or(Author::Team, Author::Agent);
     for (id, message) in messages {
-        edit.push_message(id, author.clone(), message);
+        edit.push_message(id, author(), message);
     }
     if let Some(answer) = publication.answer {
         let id = MessageId::of_attempt(task, *attempt, AttemptPart::Output(0));
-        edit.push_message(id, author.clone(), answer);
+        edit.push_message(id, author(), answer);
     }
     if let Some(further) = publication.further {
         for (index, message) in further.messages.into_iter().enumerate() {
             let id = staged_message_id(task, *attempt, staged + index);
-            edit.push_message(id, author.clone(), message);
+            edit.push_message(id, author(), message);
         }
         artifacts.extend(further.artifacts);
     }
     for artifact in artifacts {
-        let (task, agent) = (task.clone(), worker.agent().cloned());
+        let (task, agent) = (task.clone(), agent.cloned());
         edit.put_artifact(SessionArtifact { task, attempt: *attempt, agent, artifact });
     }
 }

@@ -9,7 +9,6 @@ use convoke_core::TaskId;
 use super::OpenAttempts;
 use crate::{
     SessionUsage,
-    attempt::Worker,
     machine::open::{OpenAttempt, Phase, Working},
 };
 
@@ -18,7 +17,7 @@ fn task(number: u8) -> TaskId {
 }
 
 fn open(attempt: u32) -> OpenAttempt {
-    let phase = Phase::Working(Working::new(Worker::Team));
+    let phase = Phase::Working(Working::default());
     OpenAttempt { attempt, reserved: SessionUsage::default(), phase }
 }
 
