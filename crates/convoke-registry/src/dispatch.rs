@@ -27,6 +27,7 @@
 mod agent;
 mod claim;
 mod demand;
+mod free;
 mod lending;
 mod lifecycle;
 mod load;
@@ -40,7 +41,7 @@ mod waiting;
 
 use std::collections::{BTreeSet, HashMap};
 
-use agent::{Agent, Listed};
+use agent::Agent;
 use claim::{Claim, Holding, Standing};
 use demand::Demands;
 use lending::Wait;
@@ -259,10 +260,9 @@ impl<W> Dispatch<W> {
         if let Some(agent_key) = holding.agent
             && let Some(agent) = self.agents.get_mut(agent_key)
         {
-            let before = agent.listed(agent_key);
-            agent.active -= 1;
             agent.detached -= u32::from(holding.detached);
-            self.reload(agent_key, &before);
+            let (was_free, active) = (agent.is_free(), agent.load.active - 1);
+            self.reload(agent_key, was_free, active);
         }
         self.give_back(holding.slot, lends);
         self.grant();
@@ -316,7 +316,7 @@ impl<W> Dispatch<W> {
         let is_own = |queue: &&Queue| self.pools.get(queue.pool).is_some_and(|pool| !pool.is_lent());
         Some(AgentLoad {
             availability: agent.availability,
-            active: agent.active,
+            active: agent.load.active,
             detached: agent.detached,
             waiting: queues
                 .filter_map(|&queue| self.queues.get(queue))
@@ -355,7 +355,7 @@ impl<W> Dispatch<W> {
     /// The unit that a place prefers among the free ones.
     fn best(&self, place: Place) -> Option<Unit> {
         match place {
-            Place::Demand(demand) => self.demands.get(demand)?.free.first().map(|load| Unit(Some(load.key))),
+            Place::Demand(demand) => self.demands.get(demand)?.free.best().map(|load| Unit(Some(load.key))),
             Place::Agent(agent) => self.agents.get(agent)?.is_free().then_some(Unit(Some(agent))),
             Place::Slot => Some(Unit(None)),
         }
@@ -363,7 +363,7 @@ impl<W> Dispatch<W> {
 
     fn exhausted(&self, place: Place) -> Refusal {
         let agent = match place {
-            Place::Agent(agent) => self.agents.get(agent).map(|agent| agent.id.clone()),
+            Place::Agent(agent) => self.agents.get(agent).map(|agent| agent.load.id.clone()),
             Place::Demand(_) | Place::Slot => None,
         };
         Refusal::CapacityExhausted { agent }
@@ -372,11 +372,10 @@ impl<W> Dispatch<W> {
     /// Gives a unit and a slot, both free, to a claim.
     fn hold(&mut self, key: ClaimKey, unit: Unit, slot: PoolKey) {
         if let Some(agent_key) = unit.0
-            && let Some(agent) = self.agents.get_mut(agent_key)
+            && let Some(agent) = self.agents.get(agent_key)
         {
-            let before = agent.listed(agent_key);
-            agent.active += 1;
-            self.reload(agent_key, &before);
+            let (was_free, active) = (agent.is_free(), agent.load.active + 1);
+            self.reload(agent_key, was_free, active);
         }
         self.change_pool(slot, |pool| pool.taken += 1);
         if let Some(claim) = self.claims.get_mut(key) {
@@ -404,20 +403,22 @@ impl<W> Dispatch<W> {
         }
     }
 
-    /// Moves an agent to its new place in the demands that it meets, after it was listed as `before`.
-    fn reload(&mut self, key: AgentKey, before: &Listed) {
-        let Some(agent) = self.agents.get(key) else { return };
-        let is_free = agent.is_free();
+    /// Brings the demands that an agent meets up to whether it has a free unit, and to so many units in use from now on.
+    fn reload(&mut self, key: AgentKey, was_free: bool, active: u32) {
+        let Some(agent) = self.agents.get_mut(key) else { return };
+        let before = &agent.load;
+        let is_free = agent.is_available() && active < before.max;
         for &demand in &agent.demands {
             let Some(demand) = self.demands.get_mut(demand) else { continue };
-            let moved = before.load.as_ref().and_then(|before| demand.free.take(before));
-            match moved {
-                // Moved as it is, since a copy of the id costs more than the rest.
-                Some(load) if is_free => _ = demand.free.insert(Load { active: agent.active, ..load }),
-                _ => demand.free.extend(agent.free(key)),
+            match (was_free, is_free) {
+                (true, true) => demand.free.reload(before, active),
+                (true, false) => demand.free.remove(before),
+                (false, true) => demand.free.insert(Load { active, ..before.clone() }),
+                (false, false) => {}
             }
         }
-        if before.is_free != is_free {
+        agent.load.active = active;
+        if was_free != is_free {
             self.relist(key);
         }
     }

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use convoke_core::{AgentId, SkillId};
+use convoke_core::SkillId;
 
-use super::{AgentKey, Availability, ClaimKey, DemandKey, QueueKey, demand::Candidate, load::Load};
+use super::{Availability, ClaimKey, DemandKey, QueueKey, demand::Candidate, load::Load};
 
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(super) struct Agent {
-    pub(super) id: AgentId,
+    /// Also while it has no free unit.
+    pub(super) load: Load,
     pub(super) skills: BTreeSet<SkillId>,
-    pub(super) max: u32,
-    pub(super) active: u32,
     pub(super) detached: u32,
     pub(super) availability: Availability,
     /// The demands in use that it meets.
@@ -23,19 +22,11 @@ pub(super) struct Agent {
     pub(super) blocked: BTreeSet<ClaimKey>,
 }
 
-/// Whether an agent has a free unit, and where it is listed with that; nowhere where it meets no demand in use.
-pub(super) struct Listed {
-    pub(super) is_free: bool,
-    pub(super) load: Option<Load>,
-}
-
 impl Agent {
-    pub(super) fn new(id: AgentId, skills: BTreeSet<SkillId>, max: u32) -> Self {
+    pub(super) fn new(load: Load, skills: BTreeSet<SkillId>) -> Self {
         Self {
-            id,
+            load,
             skills,
-            max,
-            active: 0,
             detached: 0,
             availability: Availability::Available,
             demands: Vec::new(),
@@ -49,27 +40,20 @@ impl Agent {
     }
 
     pub(super) fn is_free(&self) -> bool {
-        self.is_available() && self.active < self.max
+        self.is_available() && self.load.active < self.load.max
     }
 
-    /// Its place among the agents with a free unit, if it has one.
-    pub(super) fn free(&self, key: AgentKey) -> Option<Load> {
-        self.is_free().then(|| Load { active: self.active, max: self.max, id: self.id.clone(), key })
-    }
-
-    /// How the demands that it meets list it.
-    pub(super) fn listed(&self, key: AgentKey) -> Listed {
-        // Who is asked for by name mostly meets none, and a copy of the id costs more than the rest.
-        let load = if self.demands.is_empty() { None } else { self.free(key) };
-        Listed { is_free: self.is_free(), load }
-    }
-
-    pub(super) fn candidate(&self, key: AgentKey) -> Candidate<'_> {
-        Candidate { key, skills: &self.skills, available: self.is_available(), free: self.free(key) }
+    pub(super) fn candidate(&self) -> Candidate<'_> {
+        Candidate {
+            key: self.load.key,
+            skills: &self.skills,
+            available: self.is_available(),
+            free: self.is_free().then_some(&self.load),
+        }
     }
 
     /// Whether a unit of it is free, or held by work that awaits nothing.
     pub(super) fn has_unit_that_ends(&self) -> bool {
-        self.blocked.len() < self.max as usize
+        self.blocked.len() < self.load.max as usize
     }
 }

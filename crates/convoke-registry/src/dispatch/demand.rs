@@ -6,7 +6,7 @@ use slotmap::SlotMap;
 
 use convoke_core::SkillId;
 
-use super::{AgentKey, DemandKey, QueueKey, load::Load};
+use super::{AgentKey, DemandKey, QueueKey, free::Free, load::Load};
 
 /// How many requirements of two or more skills are kept ready while nobody waits for them: those used last.
 ///
@@ -25,7 +25,7 @@ pub(super) struct Demand {
     /// Those of them that are available.
     pub(super) available: usize,
     /// Those of them that have a free unit.
-    pub(super) free: BTreeSet<Load>,
+    pub(super) free: Free,
     /// Who waits, a queue per pool and policy.
     pub(super) queues: Vec<QueueKey>,
     last_used: u64,
@@ -59,7 +59,7 @@ pub(super) struct Candidate<'a> {
     pub(super) skills: &'a BTreeSet<SkillId>,
     pub(super) available: bool,
     /// Its place among the agents with a free unit, if it is available and has one.
-    pub(super) free: Option<Load>,
+    pub(super) free: Option<&'a Load>,
 }
 
 impl Demands {
@@ -82,13 +82,20 @@ impl Demands {
                 several => self.several.get(several).copied(),
             },
         }?;
+        if skills.len() > 1 {
+            self.used(key);
+        }
+        Some(key)
+    }
+
+    /// Puts a demand last among the idle ones, if it is one of them.
+    fn used(&mut self, key: DemandKey) {
+        let Some(demand) = self.all.get_mut(key) else { return };
         self.uses += 1;
-        let demand = self.all.get_mut(key)?;
         let before = std::mem::replace(&mut demand.last_used, self.uses);
         if self.idle.remove(&(before, key)) {
             self.idle.insert((self.uses, key));
         }
-        Some(key)
     }
 
     /// Keeps the idle ones right after the queues of a demand have changed.
@@ -194,7 +201,7 @@ impl Demands {
             if let Some(demand) = self.all.get_mut(key) {
                 demand.matching -= 1;
                 demand.available -= usize::from(agent.available);
-                if let Some(load) = &agent.free {
+                if let Some(load) = agent.free {
                     demand.free.remove(load);
                 }
             }
@@ -214,7 +221,9 @@ impl Demand {
     fn add(&mut self, agent: &Candidate<'_>) {
         self.matching += 1;
         self.available += usize::from(agent.available);
-        self.free.extend(agent.free.clone());
+        if let Some(load) = agent.free {
+            self.free.insert(load.clone());
+        }
     }
 
     pub(super) fn skills(&self) -> &[SkillId] {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use convoke_core::{AgentId, SkillId};
 
-use super::{AgentKey, Availability, Dispatch, Refusal, agent::Agent, pool::Place};
+use super::{AgentKey, Availability, Dispatch, Refusal, agent::Agent, load::Load, pool::Place};
 
 impl<W> Dispatch<W> {
     /// Adds an agent; `None` if its id is taken.
@@ -12,10 +12,11 @@ impl<W> Dispatch<W> {
         if self.by_id.contains_key(&id) {
             return None;
         }
-        let key = self.agents.insert(Agent::new(id.clone(), skills, max));
+        let load = |key| Load { active: 0, max, id: id.clone(), key };
+        let key = self.agents.insert_with_key(|key| Agent::new(load(key), skills));
         self.by_id.insert(id, key);
         if let Some(agent) = self.agents.get_mut(key) {
-            agent.demands = self.demands.add_agent(&agent.candidate(key));
+            agent.demands = self.demands.add_agent(&agent.candidate());
         }
         self.relist(key);
         self.grant();
@@ -28,14 +29,14 @@ impl<W> Dispatch<W> {
 
     /// Removes an agent that holds no lease; says whether it did.
     pub(crate) fn remove(&mut self, key: AgentKey) -> bool {
-        if self.agents.get(key).is_none_or(|agent| agent.active > 0) {
+        if self.agents.get(key).is_none_or(|agent| agent.load.active > 0) {
             return false;
         }
         let Some(agent) = self.agents.remove(key) else { return false };
-        self.by_id.remove(&agent.id);
-        self.demands.remove_agent(&agent.candidate(key), &agent.demands);
+        self.by_id.remove(&agent.load.id);
+        self.demands.remove_agent(&agent.candidate(), &agent.demands);
         for queue in agent.queues {
-            self.refuse(queue, &Refusal::AgentNotFound { agent: agent.id.clone() });
+            self.refuse(queue, &Refusal::AgentNotFound { agent: agent.load.id.clone() });
         }
         for demand in agent.demands {
             self.recheck(demand);
@@ -51,13 +52,14 @@ impl<W> Dispatch<W> {
     /// Sets whether an agent takes new work.
     pub(crate) fn set_availability(&mut self, key: AgentKey, availability: Availability) {
         let Some(agent) = self.agents.get_mut(key) else { return };
-        let (was, before) = (agent.is_available(), agent.listed(key));
+        let (was, was_free, active) = (agent.is_available(), agent.is_free(), agent.load.active);
         agent.availability = availability;
         let is = agent.is_available();
         if was == is {
             return;
         }
-        let (agent_id, demands, queues) = (agent.id.clone(), agent.demands.clone(), agent.queues.clone());
+        let (agent_id, demands, queues) =
+            (agent.load.id.clone(), agent.demands.clone(), agent.queues.clone());
         for &demand in &demands {
             if let Some(demand) = self.demands.get_mut(demand) {
                 demand.available = demand.available + usize::from(is) - usize::from(was);
@@ -73,7 +75,7 @@ impl<W> Dispatch<W> {
                 self.recheck(demand);
             }
         }
-        self.reload(key, &before);
+        self.reload(key, was_free, active);
         if !is {
             self.refuse_endless();
         }

@@ -11,7 +11,7 @@ impl<W> Dispatch<W> {
             return demand;
         }
         let keys: Vec<_> = self.with_skills(skills).collect();
-        let candidates = keys.iter().filter_map(|&key| Some(self.agents.get(key)?.candidate(key)));
+        let candidates = keys.iter().filter_map(|&key| Some(self.agents.get(key)?.candidate()));
         let demand = self.demands.insert(skills, candidates);
         for key in keys {
             if let Some(agent) = self.agents.get_mut(key) {
@@ -40,7 +40,7 @@ impl<W> Dispatch<W> {
     /// The available ones of them.
     pub(crate) fn available(&self, skills: &[SkillId]) -> impl Iterator<Item = &AgentId> {
         let agents = self.with_skills(skills).filter_map(|key| self.agents.get(key));
-        agents.filter(|agent| agent.is_available()).map(|agent| &agent.id)
+        agents.filter(|agent| agent.is_available()).map(|agent| &agent.load.id)
     }
 
     /// The agents that meet a demand in use.

@@ -223,7 +223,7 @@ impl<'a, W> Search<'a, W> {
         if from.ticket().is_none() {
             return Some(WaitStep::Awaits { task, awaited: other });
         }
-        let agent = self.dispatch.agents.get(to.holding()?.agent?)?.id.clone();
+        let agent = self.dispatch.agents.get(to.holding()?.agent?)?.load.id.clone();
         Some(WaitStep::Needs { task, agent, holder: other })
     }
 }

@@ -193,7 +193,7 @@ impl Both {
     }
 
     fn name(&self, agent: AgentKey) -> String {
-        self.machine.agents[agent].id.to_string()
+        self.machine.agents[agent].load.id.to_string()
     }
 
     /// What the machine counts for those who ask.

@@ -16,6 +16,7 @@ use crate::dispatch::{
 impl<W: Debug> Dispatch<W> {
     pub(crate) fn check(&self) {
         self.check_units();
+        self.check_free();
         self.check_slots();
         self.check_waits();
         self.check_tickets();
@@ -41,19 +42,31 @@ impl<W: Debug> Dispatch<W> {
     fn check_units(&self) {
         for (key, agent) in &self.agents {
             let own: Vec<_> = self.holdings().filter(|(.., holding)| holding.agent == Some(key)).collect();
-            assert_eq!(agent.active as usize, own.len());
-            assert!(agent.active <= agent.max);
+            assert_eq!(agent.load.active as usize, own.len());
+            assert!(agent.load.active <= agent.load.max);
             assert_eq!(agent.detached as usize, own.iter().filter(|(.., holding)| holding.detached).count());
             let awaits =
                 |claim: &Claim<W>| claim.waits.iter().any(|&wait| !self.waits[wait].awaited.is_empty());
             let blocked: BTreeSet<_> =
                 own.iter().filter(|(_, claim, _)| awaits(claim)).map(|(key, ..)| *key).collect();
             assert_eq!(agent.blocked, blocked);
-            assert_eq!(self.by_id[&agent.id], key);
+            assert_eq!(self.by_id[&agent.load.id], key);
         }
         assert!(
             self.holdings().all(|(.., one)| one.agent.is_none_or(|agent| self.agents.contains_key(agent)))
         );
+    }
+
+    /// A demand lists who meets it and has a free unit, best first.
+    fn check_free(&self) {
+        let in_use: BTreeSet<_> =
+            self.agents.values().flat_map(|agent| agent.demands.iter().copied()).collect();
+        for key in in_use {
+            let met = self.agents.values().filter(|agent| agent.demands.contains(&key) && agent.is_free());
+            let expected: BTreeSet<_> = met.map(|agent| &agent.load).collect();
+            let demand = self.demands.get(key).expect("a demand is gone and still listed");
+            assert!(demand.free.iter().eq(expected));
+        }
     }
 
     /// A slot is lent by who has a claim, to one at a time, and only to what the lender awaits; work without a slot is
@@ -173,7 +186,8 @@ impl<W: Debug> Dispatch<W> {
         let serves = |agent: AgentKey| {
             let one = &self.agents[agent];
             let holders = || self.holdings().filter(move |(.., holding)| holding.agent == Some(agent));
-            one.is_available() && (one.active < one.max || holders().any(|(key, ..)| ends.contains(&key)))
+            one.is_available()
+                && (one.load.active < one.load.max || holders().any(|(key, ..)| ends.contains(&key)))
         };
         match ticket.place {
             Place::Slot => true,
