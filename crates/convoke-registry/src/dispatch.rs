@@ -27,6 +27,7 @@
 mod agent;
 mod claim;
 mod demand;
+mod few;
 mod free;
 mod lending;
 mod lifecycle;
@@ -185,6 +186,10 @@ impl<W> Dispatch<W> {
     /// What the calls since the last one have brought about, in order.
     pub(crate) fn take_effects(&mut self) -> Vec<Effect<W>> {
         std::mem::take(&mut self.effects)
+    }
+
+    pub(crate) fn has_effects(&self) -> bool {
+        !self.effects.is_empty()
     }
 
     /// Makes a limit of `limit` slots.

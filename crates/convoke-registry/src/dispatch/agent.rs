@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use convoke_core::SkillId;
 
-use super::{Availability, ClaimKey, DemandKey, QueueKey, demand::Candidate, load::Load};
+use super::{Availability, ClaimKey, DemandKey, QueueKey, demand::Candidate, few::Few, load::Load};
 
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
@@ -19,7 +19,7 @@ pub(super) struct Agent {
     /// Who waits for it by name.
     pub(super) queues: Vec<QueueKey>,
     /// Who holds a unit of it and awaits something.
-    pub(super) blocked: BTreeSet<ClaimKey>,
+    pub(super) blocked: Few<ClaimKey>,
 }
 
 impl Agent {
@@ -31,7 +31,7 @@ impl Agent {
             availability: Availability::Available,
             demands: Vec::new(),
             queues: Vec::new(),
-            blocked: BTreeSet::new(),
+            blocked: Few::default(),
         }
     }
 

@@ -4,6 +4,7 @@ use convoke_core::{CapacityPolicy, TaskId};
 
 use super::{
     AgentKey, PoolKey, QueueKey, WaitKey,
+    few::Few,
     pool::{Age, Place},
 };
 
@@ -20,8 +21,14 @@ pub(super) struct Claim<W> {
     pub(super) standing: Standing<W>,
     /// The wait in which somebody awaits it; a task has one handle, so that there is one at a time.
     pub(super) awaited_in: Option<WaitKey>,
+    /// Its place among all that is awaited in that.
+    pub(super) awaited_at: usize,
     /// The waits that it has open itself.
-    pub(super) waits: Vec<WaitKey>,
+    pub(super) waits: Few<WaitKey>,
+    /// How many it awaits in them.
+    pub(super) awaits: usize,
+    /// Its place among the blocked holders of its agent while it awaits any.
+    pub(super) blocked_at: usize,
     /// The slot that it lends to what it awaits, as a pool of one; there from its first wait on.
     pub(super) lends: Option<PoolKey>,
 }
@@ -70,7 +77,10 @@ impl<W> Claim<W> {
             is_known: false,
             standing: Standing::Coming,
             awaited_in: None,
-            waits: Vec::new(),
+            awaited_at: 0,
+            waits: Few::default(),
+            awaits: 0,
+            blocked_at: 0,
             lends: None,
         }
     }

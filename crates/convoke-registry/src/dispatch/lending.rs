@@ -6,11 +6,12 @@
 //! it ends before the borrower, because the waiter has given up or has ended, the borrower takes a slot of its own; when
 //! the borrower is detached, it goes on without one.
 
-use std::collections::BTreeSet;
+use std::mem;
 
 use super::{
     ClaimKey, Dispatch, PoolKey, Refusal, WaitKey,
     claim::{Claim, Standing},
+    few::Few,
     pool::Pool,
 };
 
@@ -19,7 +20,7 @@ use super::{
 #[cfg_attr(test, derive(Clone))]
 pub(super) struct Wait {
     pub(super) waiter: ClaimKey,
-    pub(super) awaited: BTreeSet<ClaimKey>,
+    pub(super) awaited: Few<ClaimKey>,
 }
 
 impl<W> Dispatch<W> {
@@ -29,7 +30,7 @@ impl<W> Dispatch<W> {
         if claim.holding()?.detached {
             return None;
         }
-        let wait = self.waits.insert(Wait { waiter, awaited: BTreeSet::new() });
+        let wait = self.waits.insert(Wait { waiter, awaited: Few::default() });
         claim.waits.push(wait);
         if claim.lends.is_none() {
             claim.lends = Some(self.pools.insert(Pool::lent()));
@@ -61,19 +62,22 @@ impl<W> Dispatch<W> {
 
     /// Grants nothing: who has several waits to end still holds what goes back with the next one.
     fn end_wait(&mut self, key: WaitKey) {
-        let Some(wait) = self.waits.get(key) else { return };
-        let (waiter, awaited) = (wait.waiter, wait.awaited.clone());
-        for claim in awaited {
+        let Some(wait) = self.waits.get_mut(key) else { return };
+        let waiter = wait.waiter;
+        for claim in mem::take(&mut wait.awaited).iter() {
             self.unlink(claim);
         }
         self.waits.remove(key);
-        if let Some(claim) = self.claims.get_mut(waiter) {
-            claim.waits.retain(|&other| other != key);
+        let Some(claim) = self.claims.get_mut(waiter) else { return };
+        let place = claim.waits.iter().position(|wait| wait == key);
+        if let Some(place) = place {
+            claim.waits.remove(place);
         }
     }
 
     pub(super) fn close_waits(&mut self, waiter: ClaimKey) {
-        for wait in self.claims.get(waiter).map(|claim| claim.waits.clone()).unwrap_or_default() {
+        let Some(claim) = self.claims.get_mut(waiter) else { return };
+        for wait in mem::take(&mut claim.waits).iter() {
             self.end_wait(wait);
         }
     }
@@ -85,9 +89,9 @@ impl<W> Dispatch<W> {
             return;
         };
         claim.awaited_in = Some(key);
-        wait.awaited.insert(claim_key);
+        claim.awaited_at = wait.awaited.push(claim_key);
         let waiter = wait.waiter;
-        self.note_blocked(waiter);
+        self.awaits_one_more(waiter);
         self.queue_for_lent(claim_key);
     }
 
@@ -98,7 +102,7 @@ impl<W> Dispatch<W> {
         let Some(claim) = self.claims.get(claim_key) else { return };
         let (lent, own) = (self.lent_to(claim), claim.pool);
         let Some(claim) = self.claims.get_mut(claim_key) else { return };
-        let Some(key) = claim.awaited_in.take() else { return };
+        let (place, Some(key)) = (claim.awaited_at, claim.awaited_in.take()) else { return };
         match &mut claim.standing {
             Standing::Coming => {}
             Standing::Queued(ticket) => {
@@ -114,21 +118,19 @@ impl<W> Dispatch<W> {
                 }
             }
         }
-        if let Some(wait) = self.waits.get_mut(key) {
-            wait.awaited.remove(&claim_key);
-            let waiter = wait.waiter;
-            self.note_blocked(waiter);
+        let Some(wait) = self.waits.get_mut(key) else { return };
+        let (waiter, moved) = (wait.waiter, wait.awaited.remove(place));
+        if let Some(moved) = moved.and_then(|moved| self.claims.get_mut(moved)) {
+            moved.awaited_at = place;
         }
+        self.awaits_one_less(waiter);
     }
 
     /// The slot that a claim can have at once: the one that is lent to it, before one of its own limit.
     pub(super) fn free_slot(&self, key: ClaimKey) -> Option<PoolKey> {
         let claim = self.claims.get(key)?;
-        let own = Some(claim.pool);
-        [self.lent_to(claim), own]
-            .into_iter()
-            .flatten()
-            .find(|&pool| self.pools.get(pool).is_some_and(Pool::is_free))
+        let is_free = |pool: &PoolKey| self.pools.get(*pool).is_some_and(Pool::is_free);
+        self.lent_to(claim).filter(is_free).or_else(|| Some(claim.pool).filter(is_free))
     }
 
     /// The slot that is lent to whom a claim is awaited by, taken or not.
@@ -155,17 +157,28 @@ impl<W> Dispatch<W> {
         self.claims.remove(key);
     }
 
-    /// Keeps the blocked holders of an agent right after what a task awaits has changed.
-    fn note_blocked(&mut self, waiter: ClaimKey) {
-        let Some(claim) = self.claims.get(waiter) else { return };
-        let Some(agent) = claim.holding().and_then(|holding| self.agents.get_mut(holding.agent?)) else {
-            return;
-        };
-        let awaits = |wait| self.waits.get(wait).is_some_and(|wait| !wait.awaited.is_empty());
-        if claim.waits.iter().any(|&wait| awaits(wait)) {
-            agent.blocked.insert(waiter);
-        } else {
-            agent.blocked.remove(&waiter);
+    /// Lists a task as a blocked holder of its agent with the first that it awaits.
+    fn awaits_one_more(&mut self, waiter: ClaimKey) {
+        let Some(claim) = self.claims.get_mut(waiter) else { return };
+        claim.awaits += 1;
+        if claim.awaits == 1
+            && let Some(agent) = claim.holding().and_then(|holding| self.agents.get_mut(holding.agent?))
+        {
+            claim.blocked_at = agent.blocked.push(waiter);
+        }
+    }
+
+    /// Lists it no more with the last.
+    fn awaits_one_less(&mut self, waiter: ClaimKey) {
+        let Some(claim) = self.claims.get_mut(waiter) else { return };
+        claim.awaits -= 1;
+        let place = claim.blocked_at;
+        if claim.awaits == 0
+            && let Some(agent) = claim.holding().and_then(|holding| self.agents.get_mut(holding.agent?))
+            && let Some(moved) = agent.blocked.remove(place)
+            && let Some(moved) = self.claims.get_mut(moved)
+        {
+            moved.blocked_at = place;
         }
     }
 }

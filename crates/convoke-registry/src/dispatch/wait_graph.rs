@@ -80,9 +80,9 @@ impl<W> Dispatch<W> {
     }
 
     fn youngest_endless(&self) -> Option<(ClaimKey, Vec<WaitStep>)> {
-        let awaited = self.waits.values().flat_map(|wait| &wait.awaited);
+        let awaited = self.waits.values().flat_map(|wait| wait.awaited.iter());
         let mut tickets: Vec<_> =
-            awaited.filter_map(|&key| Some((self.claims.get(key)?.ticket()?.age, key))).collect();
+            awaited.filter_map(|key| Some((self.claims.get(key)?.ticket()?.age, key))).collect();
         tickets.sort_unstable_by(|one, other| other.cmp(one));
         let mut search = Search::new(self);
         for &(_, key) in &tickets {
@@ -106,8 +106,8 @@ impl<W> Dispatch<W> {
             Standing::Queued(ticket) => Rest::Any(vec![Node::Place(ticket.place)]),
             // Detached work has no waits.
             Standing::Holding(_) => {
-                let waits = claim.waits.iter().filter_map(|&wait| self.waits.get(wait));
-                Rest::All(waits.flat_map(|wait| &wait.awaited).copied().map(Node::Claim).collect())
+                let waits = claim.waits.iter().filter_map(|wait| self.waits.get(wait));
+                Rest::All(waits.flat_map(|wait| wait.awaited.iter()).map(Node::Claim).collect())
             }
         }
     }
@@ -116,7 +116,7 @@ impl<W> Dispatch<W> {
         let mut blocked = Vec::new();
         // One that ends is enough, so that this mostly looks at the first.
         let mut holds_up = |agent: &Agent| {
-            blocked.extend(agent.blocked.iter().copied().map(Node::Claim));
+            blocked.extend(agent.blocked.iter().map(Node::Claim));
             !agent.has_unit_that_ends()
         };
         let all_hold_up = match place {

@@ -46,10 +46,12 @@ impl<W: Debug> Dispatch<W> {
             assert!(agent.load.active <= agent.load.max);
             assert_eq!(agent.detached as usize, own.iter().filter(|(.., holding)| holding.detached).count());
             let awaits =
-                |claim: &Claim<W>| claim.waits.iter().any(|&wait| !self.waits[wait].awaited.is_empty());
+                |claim: &Claim<W>| claim.waits.iter().any(|wait| !self.waits[wait].awaited.is_empty());
             let blocked: BTreeSet<_> =
                 own.iter().filter(|(_, claim, _)| awaits(claim)).map(|(key, ..)| *key).collect();
-            assert_eq!(agent.blocked, blocked);
+            assert_eq!(agent.blocked.iter().collect::<BTreeSet<_>>(), blocked);
+            let places = agent.blocked.iter().map(|key| self.claims[key].blocked_at);
+            assert!(places.eq(0..agent.blocked.len()));
             assert_eq!(self.by_id[&agent.load.id], key);
         }
         assert!(
@@ -101,12 +103,23 @@ impl<W: Debug> Dispatch<W> {
     fn check_waits(&self) {
         for (key, wait) in &self.waits {
             let waiter = &self.claims[wait.waiter];
-            assert!(waiter.waits.contains(&key) && waiter.holding().is_some_and(|holding| !holding.detached));
-            assert!(wait.awaited.iter().all(|&claim| self.claims[claim].awaited_in == Some(key)));
+            assert!(
+                waiter.waits.iter().any(|wait| wait == key)
+                    && waiter.holding().is_some_and(|holding| !holding.detached)
+            );
+            assert!(wait.awaited.iter().all(|claim| self.claims[claim].awaited_in == Some(key)));
+            let places = wait.awaited.iter().map(|claim| self.claims[claim].awaited_at);
+            assert!(places.eq(0..wait.awaited.len()));
         }
         for (key, claim) in &self.claims {
-            assert!(claim.awaited_in.is_none_or(|wait| self.waits[wait].awaited.contains(&key)));
-            assert!(claim.waits.iter().all(|&wait| self.waits[wait].waiter == key));
+            assert!(
+                claim.awaited_in.is_none_or(|wait| self.waits[wait].awaited.iter().any(|one| one == key))
+            );
+            assert!(claim.waits.iter().all(|wait| self.waits[wait].waiter == key));
+            assert_eq!(
+                claim.awaits,
+                claim.waits.iter().map(|wait| self.waits[wait].awaited.len()).sum::<usize>()
+            );
             assert_eq!(claim.waits.iter().collect::<HashSet<_>>().len(), claim.waits.len());
         }
     }
@@ -180,8 +193,8 @@ impl<W: Debug> Dispatch<W> {
 
     fn can_end(&self, claim: &Claim<W>, ends: &HashSet<ClaimKey>) -> bool {
         let Some(ticket) = claim.ticket() else {
-            let awaited = claim.waits.iter().flat_map(|&wait| &self.waits[wait].awaited);
-            return awaited.into_iter().all(|one| ends.contains(one));
+            let awaited = claim.waits.iter().flat_map(|wait| self.waits[wait].awaited.iter());
+            return awaited.into_iter().all(|one| ends.contains(&one));
         };
         let serves = |agent: AgentKey| {
             let one = &self.agents[agent];
