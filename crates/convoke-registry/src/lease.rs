@@ -100,7 +100,7 @@ impl<'a> From<&'a TaskRequest> for LeaseRequest<'a> {
 pub(crate) struct Held {
     shared: Arc<Shared>,
     key: Option<ClaimKey>,
-    /// Whose unit it is; `None` for a slot alone.
+    /// Whose unit it is, until a [`Lease`] has that; `None` for a slot alone.
     pub(crate) entry: Option<Arc<Entry>>,
 }
 
@@ -114,9 +114,7 @@ impl Held {
         self.key.take().unwrap_or_default()
     }
 
-    fn mark(&self) -> LeaseMark {
-        let busy = self.entry.as_ref().filter(|entry| !entry.capabilities.concurrent_execution);
-        let busy = busy.map(|entry| entry.generation);
+    fn mark(&self, busy: Option<u32>) -> LeaseMark {
         LeaseMark { shared: Arc::clone(&self.shared), key: self.key.unwrap_or_default(), busy }
     }
 }
@@ -171,7 +169,8 @@ impl Lease {
 
     /// A hold on this lease from elsewhere, while the work has the lease itself.
     pub fn mark(&self) -> LeaseMark {
-        self.held.mark()
+        let is_busy = !self.entry.capabilities.concurrent_execution;
+        self.held.mark(is_busy.then_some(self.entry.generation))
     }
 }
 
@@ -191,7 +190,7 @@ impl SlotLease {
 
     /// A hold on this lease from elsewhere, while the work has the lease itself.
     pub fn mark(&self) -> LeaseMark {
-        self.0.mark()
+        self.0.mark(None)
     }
 }
 

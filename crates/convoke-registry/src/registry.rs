@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use slotmap::SecondaryMap;
 
 use convoke_core::{AgentDescriptor, AgentId, IdError, SkillId, TaskId};
@@ -440,41 +440,48 @@ impl Shared {
     }
 
     fn change<T>(self: &Arc<Self>, call: impl FnOnce(&mut State) -> T) -> T {
-        let (result, mut deliveries) = self.locked(call);
+        let mut state = self.state.lock();
+        let result = call(&mut state);
+        if state.dispatch.has_effects() {
+            self.tell(state);
+        }
+        result
+    }
+
+    /// Tells those who wait what came of a call, outside the lock.
+    fn tell(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+        let mut deliveries = self.deliveries(&mut state);
+        drop(state);
         // A grant whose waiter is gone goes back, which may grant again: a loop, where dropping it would recurse.
         while let Some(delivery) = deliveries.pop() {
             match delivery {
                 Delivery::Answer(waiter, answer) => {
                     if let Err(Ok(held)) = waiter.tell(answer) {
-                        deliveries.extend(self.locked(|state| state.dispatch.release(held.into_key())).1);
+                        let key = held.into_key();
+                        let mut state = self.state.lock();
+                        state.dispatch.release(key);
+                        deliveries.extend(self.deliveries(&mut state));
                     }
                 }
                 Delivery::Unawaited(refused, refusal) => refused.tell(refusal),
             }
         }
-        result
     }
 
-    fn locked<T>(self: &Arc<Self>, call: impl FnOnce(&mut State) -> T) -> (T, Vec<Delivery>) {
-        let mut state = self.state.lock();
-        let result = call(&mut state);
+    /// What is to be told, the first at the end.
+    fn deliveries(self: &Arc<Self>, state: &mut State) -> Vec<Delivery> {
         let effects = state.dispatch.take_effects();
-        if effects.is_empty() {
-            return (result, Vec::new());
-        }
         let deliver = |effect| match effect {
             Effect::Refused { waiter, refusal } => Some(Delivery::Answer(waiter, Err(refusal))),
             Effect::Granted { waiter, claim, agent } => {
-                Some(Delivery::Answer(waiter, Ok(self.held(&state, claim, agent))))
+                Some(Delivery::Answer(waiter, Ok(self.held(state, claim, agent))))
             }
             Effect::Unawaited { claim, refusal } => {
                 let refused = Arc::clone(state.refused_waits.get(claim)?);
                 Some(Delivery::Unawaited(refused, refusal))
             }
         };
-        let mut deliveries: Vec<_> = effects.into_iter().filter_map(deliver).collect();
-        deliveries.reverse();
-        (result, deliveries)
+        effects.into_iter().rev().filter_map(deliver).collect()
     }
 
     pub(crate) fn release(self: &Arc<Self>, claim: ClaimKey) {

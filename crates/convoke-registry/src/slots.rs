@@ -238,8 +238,8 @@ async fn wait_for(shared: &Arc<Shared>, ask: Ask<'_>) -> Result<Held, Refusal> {
 }
 
 /// What was granted with a unit of an agent, which is what was asked for.
-fn lease(held: Held) -> Result<Lease, Refusal> {
-    match held.entry.clone() {
+fn lease(mut held: Held) -> Result<Lease, Refusal> {
+    match held.entry.take() {
         Some(entry) => Ok(Lease::new(held, entry)),
         None => Err(Refusal::AgentUnavailable { agent: None }),
     }
