@@ -17,7 +17,11 @@ pub const DEFAULT_GRACE: Duration = Duration::from_millis(50);
 ///
 /// Cloning it is cheap. A test builds one with [`ExecutionContext::new`].
 #[derive(Clone)]
-pub struct ExecutionContext {
+pub struct ExecutionContext(Box<Parts>);
+
+/// Apart, since a context is moved from future to future.
+#[derive(Clone)]
+struct Parts {
     session: SessionHandle,
     scope: Scope,
     grace: Duration,
@@ -56,82 +60,76 @@ impl ExecutionContext {
 
     /// A context for the attempt that `session` belongs to, in a scope that is made for it.
     pub fn of_attempt(agent: AgentId, session: SessionHandle, scope: Scope) -> Self {
-        Self {
-            session,
-            scope,
-            grace: DEFAULT_GRACE,
-            agent,
-            team: TeamHandle::closed(),
-            previous: None,
-            progress: None,
-        }
+        let team = TeamHandle::closed();
+        let grace = DEFAULT_GRACE;
+        Self(Box::new(Parts { session, scope, grace, agent, team, previous: None, progress: None }))
     }
 
     /// Sets the token that asks the work to stop.
     #[must_use]
     pub fn with_cancellation(mut self, token: CancellationToken) -> Self {
-        self.scope = self.scope.with_cancellation(token);
+        self.0.scope = self.0.scope.with_cancellation(token);
         self
     }
 
     /// Sets when the work is asked to stop.
     #[must_use]
     pub fn with_deadline(mut self, deadline: impl Into<Option<Instant>>) -> Self {
-        self.scope = self.scope.with_deadline(deadline);
+        self.0.scope = self.0.scope.with_deadline(deadline);
         self
     }
 
     /// Sets how long the work has to end once it is asked to stop; 50 ms unless set.
     #[must_use]
     pub fn with_grace(mut self, grace: Duration) -> Self {
-        self.grace = grace;
+        self.0.grace = grace;
         self
     }
 
     /// Sets the last report of the same task.
     #[must_use]
     pub fn with_previous(mut self, report: impl Into<Option<Arc<TaskReport>>>) -> Self {
-        self.previous = report.into();
+        self.0.previous = report.into();
         self
     }
 
     /// Sets what the work may spend.
     #[must_use]
     pub fn with_budget(mut self, budget: impl Into<Option<Budget>>) -> Self {
-        self.scope = self.scope.with_budget(budget);
+        self.0.scope = self.0.scope.with_budget(budget);
         self
     }
 
     /// Sets what nested work inherits, and with it the token, the deadline and the budget.
     #[must_use]
     pub fn with_scope(mut self, scope: Scope) -> Self {
-        self.scope = scope;
+        self.0.scope = scope;
         self
     }
 
     /// Sets the team that nested work is asked of; a handle of no runtime unless set.
     #[must_use]
     pub fn with_team(mut self, team: TeamHandle) -> Self {
-        self.team = team;
+        self.0.team = team;
         self
     }
 
     /// Sends progress to the updates of a handle; without one it goes nowhere.
     #[must_use]
     pub fn with_progress(mut self, progress: impl Into<Option<ProgressSender>>) -> Self {
-        self.progress = progress.into();
+        self.0.progress = progress.into();
         self
     }
 
     /// The session, as this attempt may use it.
     pub fn session(&self) -> &SessionHandle {
-        &self.session
+        &self.0.session
     }
 
     /// Signalled when the work is to stop: the caller gave up, or the deadline has passed. From the end of the work on it
     /// is signalled too, for what that has left behind.
     pub fn cancellation(&self) -> &CancellationToken {
-        self.scope.cancellation()
+        self.0.scope.cancellation()
     }
 
     /// Whether the work is to stop.
@@ -141,7 +139,7 @@ impl ExecutionContext {
 
     /// When the work is asked to stop, on tokio's clock; `None` means never.
     pub fn deadline(&self) -> Option<Instant> {
-        self.scope.deadline()
+        self.0.scope.deadline()
     }
 
     /// How long until the work is asked to stop; zero from then on, `None` where there is no deadline.
@@ -152,48 +150,48 @@ impl ExecutionContext {
     /// How long the work has to end once it is asked to stop: after that its caller goes on without it. What a runtime
     /// was built with, or 50 ms where nobody set it; zero gives it none.
     pub fn grace(&self) -> Duration {
-        self.grace
+        self.0.grace
     }
 
     /// The agent that this work is done as.
     pub fn agent(&self) -> &AgentId {
-        &self.agent
+        &self.0.agent
     }
 
     /// The task.
     pub fn task(&self) -> &TaskId {
-        self.session.task()
+        self.0.session.task()
     }
 
     /// Which execution of the task this is, from 1.
     pub fn attempt(&self) -> u32 {
-        self.session.attempt()
+        self.0.session.attempt()
     }
 
     /// The last report of the same task, from its second attempt on.
     pub fn previous(&self) -> Option<&TaskReport> {
-        self.previous.as_deref()
+        self.0.previous.as_deref()
     }
 
     /// What the work may spend; `None` where the host set no budget. It is not closed at the end of the work: what is left
     /// behind can still spend.
     pub fn budget(&self) -> Option<&Budget> {
-        self.scope.budget()
+        self.0.scope.budget()
     }
 
     /// The door to nested work.
     pub fn team(&self) -> &TeamHandle {
-        &self.team
+        &self.0.team
     }
 
     /// Whose work this is, and what nested work inherits.
     pub fn scope(&self) -> &Scope {
-        &self.scope
+        &self.0.scope
     }
 
     /// Says how far the work is. Costs nothing where nobody listens; never waits.
     pub fn emit(&self, progress: impl Into<Progress>) {
-        if let Some(sender) = &self.progress {
+        if let Some(sender) = &self.0.progress {
             sender.send(progress.into());
         }
     }
@@ -202,7 +200,7 @@ impl ExecutionContext {
 impl fmt::Debug for ExecutionContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExecutionContext")
-            .field("agent", &self.agent)
+            .field("agent", &self.0.agent)
             .field("task", self.task())
             .field("attempt", &self.attempt())
             .field("deadline", &self.deadline())
