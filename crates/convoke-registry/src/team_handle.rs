@@ -5,7 +5,11 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use futures_util::{future::BoxFuture, stream};
+use futures_util::{
+    FutureExt as _,
+    future::{BoxFuture, ready},
+    stream,
+};
 
 use tokio_util::sync::CancellationToken;
 
@@ -176,12 +180,11 @@ impl TeamHandle {
         request: TaskRequest,
         options: RunOptions,
     ) -> impl Future<Output = TeamAnswer> + Send + use<> {
-        let handle = self.clone();
+        // Boxed, so that the future of who awaits this needs no room for all that is asked.
+        let asked = Box::new((self.clone(), request, options));
         async move {
-            match handle.runtime() {
-                Some(runtime) => runtime.run(request, options, handle.caller).await,
-                None => Ok(shut_down(&request)),
-            }
+            let (handle, request, options) = *asked;
+            handle.into_run(request, options).await
         }
     }
 
@@ -363,6 +366,13 @@ impl TeamHandle {
     /// The sessions of the runtime.
     pub fn sessions(&self) -> TeamSessions {
         TeamSessions::new(self.runtime.clone())
+    }
+
+    fn into_run(self, request: TaskRequest, options: RunOptions) -> BoxFuture<'static, TeamAnswer> {
+        match self.runtime() {
+            Some(runtime) => runtime.run(request, options, self.caller),
+            None => ready(Ok(shut_down(&request))).boxed(),
+        }
     }
 
     fn runtime(&self) -> Option<Arc<dyn TeamBackend>> {
