@@ -50,6 +50,8 @@ pub(super) struct Demands {
     /// Those of several skills that nobody waits for, by their last use.
     idle: BTreeSet<(u64, DemandKey)>,
     any: Option<DemandKey>,
+    /// The one that was found last, which many ask for in turn: its skills are compared faster than found.
+    latest: Option<DemandKey>,
     uses: u64,
 }
 
@@ -73,7 +75,17 @@ impl Demands {
 
     /// The demand for `skills` if it is in use.
     pub(super) fn find(&mut self, skills: &[SkillId]) -> Option<DemandKey> {
-        let key = match skills {
+        let latest = self.latest.filter(|&key| self.get(key).is_some_and(|demand| demand.skills == skills));
+        let key = latest.or_else(|| self.look_up(skills))?;
+        self.latest = Some(key);
+        if skills.len() > 1 {
+            self.used(key);
+        }
+        Some(key)
+    }
+
+    fn look_up(&self, skills: &[SkillId]) -> Option<DemandKey> {
+        match skills {
             [] => self.any,
             [skill] => self.skills.get(skill)?.alone,
             // A skill that is named twice is required once.
@@ -81,11 +93,7 @@ impl Demands {
                 [skill] => self.skills.get(skill)?.alone,
                 several => self.several.get(several).copied(),
             },
-        }?;
-        if skills.len() > 1 {
-            self.used(key);
         }
-        Some(key)
     }
 
     /// Puts a demand last among the idle ones, if it is one of them.

@@ -10,6 +10,10 @@ pub(super) struct Few<T> {
 }
 
 impl<T: Copy> Few<T> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
     pub(super) fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.others.len()
     }

@@ -76,7 +76,7 @@ impl<W> Dispatch<W> {
     }
 
     pub(super) fn close_waits(&mut self, waiter: ClaimKey) {
-        let Some(claim) = self.claims.get_mut(waiter) else { return };
+        let Some(claim) = self.claims.get_mut(waiter).filter(|claim| !claim.waits.is_empty()) else { return };
         for wait in mem::take(&mut claim.waits).iter() {
             self.end_wait(wait);
         }
@@ -99,7 +99,9 @@ impl<W> Dispatch<W> {
     /// that the waiter can lend it again; the claim takes one of its own, beyond the limit if there is none left, and
     /// nothing is granted until there is.
     pub(super) fn unlink(&mut self, claim_key: ClaimKey) {
-        let Some(claim) = self.claims.get(claim_key) else { return };
+        let Some(claim) = self.claims.get(claim_key).filter(|claim| claim.awaited_in.is_some()) else {
+            return;
+        };
         let (lent, own) = (self.lent_to(claim), claim.pool);
         let Some(claim) = self.claims.get_mut(claim_key) else { return };
         let (place, Some(key)) = (claim.awaited_at, claim.awaited_in.take()) else { return };
