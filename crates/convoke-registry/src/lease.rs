@@ -128,7 +128,7 @@ impl fmt::Debug for Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if let Some(key) = self.key.take() {
-            self.shared.release(key);
+            self.shared.with_dispatch(|dispatch| dispatch.release(key));
         }
     }
 }

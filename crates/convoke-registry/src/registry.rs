@@ -457,8 +457,7 @@ impl Shared {
             match delivery {
                 Delivery::Answer(waiter, answer) => {
                     if let Err(Ok(held)) = waiter.tell(answer) {
-                        let key = held.into_key();
-                        let mut state = self.state.lock();
+                        let (key, mut state) = (held.into_key(), self.state.lock());
                         state.dispatch.release(key);
                         deliveries.extend(self.deliveries(&mut state));
                     }
@@ -482,10 +481,6 @@ impl Shared {
             }
         };
         effects.into_iter().rev().filter_map(deliver).collect()
-    }
-
-    pub(crate) fn release(self: &Arc<Self>, claim: ClaimKey) {
-        self.with_dispatch(|dispatch| dispatch.release(claim));
     }
 
     /// Gives up work that goes on: its slot is free, and its unit too, unless it keeps the agent's executor `busy`; then
