@@ -49,6 +49,28 @@ proptest! {
         }
         house.empties();
     }
+
+    #[test]
+    fn many_waits_end_in_any_order(
+        waiters in Just(vec!['P', 'Q', 'R', 'S']).prop_shuffle(),
+        children in Just(vec!['A', 'B', 'C', 'D']).prop_shuffle(),
+    ) {
+        let mut house = House::new(12, &[("a", 4), ("b", 8)]);
+        for (waiter, child) in "PQRS".chars().zip("EFGH".chars()) {
+            house.asks(waiter, "a");
+            house.calls(waiter, child, "b");
+        }
+        for child in "ABCD".chars() {
+            house.calls('P', child, "b");
+        }
+        for child in children {
+            house.ends(child);
+        }
+        for waiter in waiters {
+            house.stops_waiting(waiter);
+        }
+        house.empties();
+    }
 }
 
 #[test]
