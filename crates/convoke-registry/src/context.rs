@@ -134,7 +134,7 @@ impl ExecutionContext {
 
     /// Whether the work is to stop.
     pub fn is_cancelled(&self) -> bool {
-        self.scope.is_cancelled()
+        self.scope().is_cancelled()
     }
 
     /// When the work is asked to stop, on tokio's clock; `None` means never.
