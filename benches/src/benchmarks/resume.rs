@@ -43,6 +43,9 @@ pub(super) const CASES: [Case; 2] = [
     LOG,
     Case {
         variant: "compacted",
+        // Below some 6,000 steps it is chance how much of the log came after its last snapshot.
+        sizes: &[10_000, 100_000],
+        small: &[8_000, 16_000],
         floor: Side::new(|units| floor(units, COMPACT_AT_LEAST)),
         work: Side::new(|units| work(units, COMPACT_AT_LEAST)),
         ..LOG
