@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ArtifactId, IdError, json_size};
+use crate::{ArtifactId, IdError, json_is_too_deep, json_size};
 
 /// A named result of a task: a text, a JSON value, or both.
 ///
@@ -62,6 +62,10 @@ impl Artifact {
     pub fn with_media_type(mut self, media_type: impl Into<String>) -> Self {
         self.media_type = Some(media_type.into());
         self
+    }
+
+    pub(crate) fn is_too_deep(&self) -> bool {
+        self.data.as_ref().is_some_and(json_is_too_deep)
     }
 
     /// The bytes of text and data, as session limits count them.

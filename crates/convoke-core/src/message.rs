@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CallId, json_size};
+use crate::{CallId, json_is_too_deep, json_size};
 
 /// In what part a message speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -72,6 +72,10 @@ impl Message {
     pub fn with_call(mut self, call: CallId) -> Self {
         self.call = Some(call);
         self
+    }
+
+    pub(crate) fn is_too_deep(&self) -> bool {
+        self.data.as_ref().is_some_and(json_is_too_deep)
     }
 
     /// The bytes of text and data, as session limits count them.

@@ -58,13 +58,13 @@ impl TaskOutput {
         self
     }
 
-    /// Whether a value in it nests more than [`MAX_JSON_DEPTH`](crate::MAX_JSON_DEPTH) deep. Such an output is refused: the
-    /// attempt fails with [`contract_violation`](crate::ErrorCode::ContractViolation), and its report has the text alone.
+    /// Whether a value in it nests more than [`MAX_JSON_DEPTH`](crate::MAX_JSON_DEPTH) deep. No session keeps such an output:
+    /// a report has its text alone, and instead of being completed the attempt has failed with
+    /// [`contract_violation`](crate::ErrorCode::ContractViolation).
     pub fn is_too_deep(&self) -> bool {
-        let is_too_deep = |data: &Option<Value>| data.as_ref().is_some_and(json_is_too_deep);
-        is_too_deep(&self.data)
-            || self.artifacts.iter().any(|artifact| is_too_deep(&artifact.data))
-            || self.messages.iter().any(|message| is_too_deep(&message.data))
+        self.data.as_ref().is_some_and(json_is_too_deep)
+            || self.artifacts.iter().any(Artifact::is_too_deep)
+            || self.messages.iter().any(Message::is_too_deep)
             || self.metadata.values().any(json_is_too_deep)
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     AgentId, ErrorCode, Metadata, ResumeToken, SessionId, TaskError, TaskId, TaskOutput, TaskRequest,
-    TaskStatus,
+    TaskStatus, json_is_too_deep,
 };
 
 /// How an attempt ended.
@@ -59,6 +59,12 @@ impl Pause {
     pub fn new(prompt: impl Into<String>, request: Option<Value>, resume: Option<ResumeToken>) -> Self {
         Self { prompt: prompt.into(), request, resume }
     }
+
+    /// Whether data in it nests more than [`MAX_JSON_DEPTH`](crate::MAX_JSON_DEPTH) deep: no session keeps such a pause.
+    pub fn is_too_deep(&self) -> bool {
+        self.request.as_ref().is_some_and(json_is_too_deep)
+            || self.resume.as_ref().is_some_and(ResumeToken::is_too_deep)
+    }
 }
 
 /// How long an attempt waited and ran.
@@ -101,6 +107,13 @@ impl TaskReport {
     /// Whether the task completed.
     pub fn is_success(&self) -> bool {
         self.status == TaskStatus::Completed
+    }
+
+    /// Whether data in it nests more than [`MAX_JSON_DEPTH`](crate::MAX_JSON_DEPTH) deep: no session keeps such a report.
+    pub fn is_too_deep(&self) -> bool {
+        self.output.as_ref().is_some_and(TaskOutput::is_too_deep)
+            || self.pause.as_ref().is_some_and(Pause::is_too_deep)
+            || self.metadata.values().any(json_is_too_deep)
     }
 
     /// Why it did not complete, for a machine.

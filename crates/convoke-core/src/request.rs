@@ -249,10 +249,10 @@ impl TaskRequest {
     }
 
     fn is_too_deep(&self) -> bool {
-        let is_too_deep = |data: &Option<Value>| data.as_ref().is_some_and(json_is_too_deep);
-        is_too_deep(&self.data)
-            || self.messages.iter().any(|message| is_too_deep(&message.data))
-            || self.resume.as_ref().is_some_and(|resume| json_is_too_deep(&resume.answer))
+        let is_too_deep = |resume: &Resume| resume.token.is_too_deep() || json_is_too_deep(&resume.answer);
+        self.data.as_ref().is_some_and(json_is_too_deep)
+            || self.messages.iter().any(Message::is_too_deep)
+            || self.resume.as_ref().is_some_and(is_too_deep)
             || self.metadata.values().any(json_is_too_deep)
     }
 

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::json_is_too_deep;
+
 /// What an executor needs to go on after a pause; the session keeps it, and gives it back once, with the answer.
 ///
 /// The version is the executor's own, so that a newer executor can tell an older token from its own.
@@ -36,6 +38,10 @@ impl ResumeToken {
     /// The executor's format version.
     pub fn version(&self) -> u32 {
         self.version
+    }
+
+    pub(crate) fn is_too_deep(&self) -> bool {
+        json_is_too_deep(&self.state)
     }
 
     /// What the executor put in.

@@ -211,7 +211,7 @@ impl Admission {
         report.detached &= self.worker.is_some();
         let report = Arc::new(report);
 
-        let publication = Publication::of(&report);
+        let publication = (!report.is_too_deep()).then(|| Publication::of(&report));
         let settle = |machine: &mut Machine| machine.settle(&self.key, &report, publication);
         let (result, recorded) = self.session.decide(settle);
         self.is_settled |= matches!(result, Ok(()) | Err(SettleProblem::Store { .. }));

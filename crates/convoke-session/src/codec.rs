@@ -88,12 +88,9 @@ fn write(session: &SessionId, document: &impl serde::Serialize) -> Result<Record
     Ok(Record::new(bytes))
 }
 
-/// Values may be nested as deeply as they were when they were written.
 fn read<T: DeserializeOwned>(session: &SessionId, record: &Record) -> Result<T, StoreError> {
-    let mut reader = serde_json::Deserializer::from_slice(record.as_bytes());
-    reader.disable_recursion_limit();
-    let read = T::deserialize(&mut reader).and_then(|document| reader.end().map(|()| document));
-    read.map_err(|error| unreadable(session, format!("a record of it is malformed: {error}")))
+    serde_json::from_slice(record.as_bytes())
+        .map_err(|error| unreadable(session, format!("a record of it is malformed: {error}")))
 }
 
 /// Before the rest, which a later version may have in another form.

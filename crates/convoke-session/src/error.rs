@@ -8,7 +8,7 @@ mod store;
 use std::fmt;
 
 pub use admission::AdmissionError;
-use convoke_core::{ArtifactId, SessionId, TaskId};
+use convoke_core::{ArtifactId, MAX_JSON_DEPTH, SessionId, TaskId};
 pub use reconcile::ReconcileError;
 pub use settle::{SettleError, SettleProblem};
 pub use store::{StoreError, StoreErrorKind};
@@ -54,6 +54,12 @@ pub enum SessionError {
         /// The limit.
         limit: u64,
     },
+    /// Data nests more than [`MAX_JSON_DEPTH`] deep.
+    #[error("{what} nests more than {MAX_JSON_DEPTH} levels deep; flatten it")]
+    TooDeep {
+        /// What nests too deep.
+        what: Oversized,
+    },
     /// The shared state and the metadata take no empty key.
     #[error("key is empty; name the value")]
     EmptyKey,
@@ -84,7 +90,8 @@ impl SessionError {
     }
 }
 
-/// What is larger than [`SessionLimits::value_bytes`](crate::SessionLimits::value_bytes).
+/// What is larger than [`SessionLimits::value_bytes`](crate::SessionLimits::value_bytes), or nests deeper than
+/// [`MAX_JSON_DEPTH`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Oversized {
@@ -94,6 +101,8 @@ pub enum Oversized {
     Artifact(ArtifactId),
     /// The value of this key of the shared state.
     State(String),
+    /// The value of this key of the metadata.
+    Metadata(String),
 }
 
 impl fmt::Display for Oversized {
@@ -101,7 +110,7 @@ impl fmt::Display for Oversized {
         match self {
             Self::Message => f.write_str("message"),
             Self::Artifact(id) => write!(f, "artifact `{id}`"),
-            Self::State(key) => write!(f, "value of `{key}`"),
+            Self::State(key) | Self::Metadata(key) => write!(f, "value of `{key}`"),
         }
     }
 }

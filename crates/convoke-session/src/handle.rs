@@ -98,7 +98,7 @@ impl SessionHandle {
     ///
     /// # Errors
     ///
-    /// [`SessionError::Revoked`], [`SessionError::TooLarge`], [`SessionError::Full`].
+    /// [`SessionError::Revoked`], [`SessionError::TooLarge`], [`SessionError::TooDeep`], [`SessionError::Full`].
     pub fn post(&self, message: Message) -> Result<MessageId, SessionError> {
         self.stage(LateWriteKind::Message, |machine| machine.stage_message(&self.key, message))
     }
@@ -110,7 +110,7 @@ impl SessionHandle {
     ///
     /// # Errors
     ///
-    /// [`SessionError::Revoked`], [`SessionError::TooLarge`], [`SessionError::Full`].
+    /// [`SessionError::Revoked`], [`SessionError::TooLarge`], [`SessionError::TooDeep`], [`SessionError::Full`].
     pub fn publish(&self, artifact: Artifact) -> Result<(), SessionError> {
         self.stage(LateWriteKind::Artifact, |machine| machine.stage_artifact(&self.key, artifact))
     }

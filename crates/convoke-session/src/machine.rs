@@ -27,7 +27,7 @@ pub(crate) use change::{Change, TaskChange};
 use open_attempts::OpenAttempts;
 use serde_json::Value;
 
-use convoke_core::{Message, MessageId, SessionId};
+use convoke_core::{Artifact, Message, MessageId, SessionId, json_is_too_deep};
 pub(crate) use settle::Publication;
 pub(crate) use shared::When;
 use state::Current;
@@ -108,6 +108,7 @@ impl Machine {
         if key.is_empty() {
             return Err(SessionError::EmptyKey);
         }
+        check_depth(Some(&value), || Oversized::Metadata(key.to_owned()))?;
         self.commit().set_metadata(Arc::from(key), value);
         Ok(())
     }
@@ -123,7 +124,13 @@ impl Machine {
     }
 
     fn check_message(&self, message: &Message) -> Result<u64, SessionError> {
+        check_depth(message.data.as_ref(), || Oversized::Message)?;
         self.check_value(message.size(), || Oversized::Message)
+    }
+
+    fn check_artifact(&self, artifact: &Artifact) -> Result<u64, SessionError> {
+        check_depth(artifact.data.as_ref(), || Oversized::Artifact(artifact.id.clone()))?;
+        self.check_value(artifact.size(), || Oversized::Artifact(artifact.id.clone()))
     }
 
     fn check_value(&self, size: usize, what: impl FnOnce() -> Oversized) -> Result<u64, SessionError> {
@@ -151,5 +158,13 @@ impl Machine {
         check(LimitKind::Messages, limits.messages, taken.messages, needed.messages)?;
         check(LimitKind::Bytes, limits.bytes, taken.bytes, needed.bytes)?;
         check(LimitKind::Artifacts, limits.artifacts, taken.artifacts, needed.artifacts)
+    }
+}
+
+/// Asked before the size, which looks at every level.
+fn check_depth(data: Option<&Value>, what: impl FnOnce() -> Oversized) -> Result<(), SessionError> {
+    match data {
+        Some(data) if json_is_too_deep(data) => Err(SessionError::TooDeep { what: what() }),
+        _ => Ok(()),
     }
 }

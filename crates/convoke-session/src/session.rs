@@ -103,7 +103,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`SessionError::Full`], [`SessionError::TooLarge`].
+    /// [`SessionError::Full`], [`SessionError::TooLarge`], [`SessionError::TooDeep`].
     pub fn post(
         &self,
         message: Message,
@@ -129,7 +129,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`SessionError::EmptyKey`].
+    /// [`SessionError::EmptyKey`], [`SessionError::TooDeep`].
     pub fn set_metadata(
         &self,
         key: &str,
@@ -148,7 +148,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`SessionError::EmptyKey`], [`SessionError::TooLarge`], [`SessionError::Full`].
+    /// [`SessionError::EmptyKey`], [`SessionError::TooLarge`], [`SessionError::TooDeep`], [`SessionError::Full`].
     pub fn set(
         &self,
         key: &str,

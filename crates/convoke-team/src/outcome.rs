@@ -4,7 +4,6 @@ use std::fmt;
 
 use convoke_core::{
     AgentId, ErrorCode, MAX_JSON_DEPTH, Pause, TaskError, TaskOutcome, TaskOutput, TaskStatus,
-    json_is_too_deep,
 };
 
 use crate::{ending::StopCause, execution::Said};
@@ -71,19 +70,23 @@ impl Conclusion {
     }
 
     /// The work's own word. Where it says that it stopped because it was asked to, the cause says what that makes of it;
-    /// every other word is kept, also after a stop, but for values that nest too deep to be kept anywhere.
+    /// every other word is kept, also after a stop. Data that nests too deep is kept nowhere: what would be published with
+    /// it has failed, and the text of the output stays.
     pub(crate) fn of_work(worker: Worker<'_>, said: Said, asked_to_stop: Option<StopCause>) -> Self {
-        let ended = Self::of_word(worker, said, asked_to_stop);
-        let question = ended.pause.as_ref().and_then(|pause| pause.request.as_ref());
-        if !question.is_some_and(json_is_too_deep)
-            && !ended.output.as_ref().is_some_and(TaskOutput::is_too_deep)
-        {
-            return ended;
+        let mut ended = Self::of_word(worker, said, asked_to_stop);
+        let is_too_deep = ended.output.as_ref().is_some_and(TaskOutput::is_too_deep)
+            || ended.pause.as_ref().is_some_and(Pause::is_too_deep);
+        if is_too_deep {
+            ended.output = ended.output.map(|output| TaskOutput::text(output.text));
+            if ended.error.is_none() {
+                let text = format!(
+                    "{worker} gave data that nests more than {MAX_JSON_DEPTH} levels deep; flatten it"
+                );
+                let error = TaskError::new(ErrorCode::ContractViolation, text);
+                return Self { output: ended.output, ..Self::of_error(error) };
+            }
         }
-        let text =
-            format!("{worker} gave data that nests more than {MAX_JSON_DEPTH} levels deep; flatten it");
-        let output = ended.output.map(|output| TaskOutput::text(output.text)).unwrap_or_default();
-        Self::with_output(TaskError::new(ErrorCode::ContractViolation, text), output)
+        ended
     }
 
     fn of_word(worker: Worker<'_>, said: Said, asked_to_stop: Option<StopCause>) -> Self {

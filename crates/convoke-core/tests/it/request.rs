@@ -82,6 +82,7 @@ fn data_that_nests_too_deep_is_refused_wherever_it_is() {
             new().with_json(&nested(levels)),
             new().with_message(Message::user("y").with_data(nested(levels))),
             new().resuming(ResumeToken::empty(), nested(levels)),
+            new().resuming(ResumeToken::new(1, nested(levels)), "go on"),
             new().with_metadata("key", nested(levels)),
         ]
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use convoke_core::{LogContents, Message, MessageId, Record, Sequence, SessionId};
+use convoke_core::{LogContents, MAX_JSON_DEPTH, Message, MessageId, Record, Sequence, SessionId};
 use serde_json::{Value, json};
 
 use super::{decode, encode};
@@ -57,11 +57,24 @@ fn what_is_malformed_is_refused() {
 }
 
 #[test]
+fn what_nests_deeper_than_anything_that_is_written_is_refused() {
+    let (open, close) = ("[".repeat(100_000), "]".repeat(100_000));
+    check_refused(
+        &format!(r#"{{"v":1,"revision":1,"changes":[{{"metadata":["key",{open}{close}]}}]}}"#),
+        "a record of it is malformed: recursion limit exceeded at line 1 column 174",
+    );
+}
+
+/// A value that nests so deep.
+fn nested(levels: usize) -> Value {
+    (0..levels).fold(json!(0.1 + 0.2), |value, _| Value::Array(vec![value]))
+}
+
+#[test]
 fn values_come_back_as_they_were() {
-    // Nested more deeply than a reader of JSON allows unless it is told to, and a number whose shortest form is long.
-    let deep = (0..1_000).fold(json!(0.1 + 0.2), |value, _| json!([value]));
-    let state = metadata(deep.clone());
-    assert_eq!(state.metadata.get("key").map(AsRef::as_ref), Some(&deep));
+    // As deep as may be, and numbers whose shortest forms are long.
+    let deep = nested(MAX_JSON_DEPTH);
+    assert_eq!(metadata(deep.clone()).metadata.get("key").map(AsRef::as_ref), Some(&deep));
     let float = json!(1.234_567_891_234_568e-22);
     assert_eq!(metadata(float.clone()).metadata.get("key").map(AsRef::as_ref), Some(&float));
 }

@@ -100,7 +100,7 @@ pub enum AdmissionError {
     Input {
         /// The task.
         task: TaskId,
-        /// What is wrong with it: [`SessionError::Full`] or [`SessionError::TooLarge`].
+        /// What is wrong with it: [`SessionError::Full`], [`SessionError::TooLarge`] or [`SessionError::TooDeep`].
         problem: SessionError,
     },
     /// The log of the session did not take it.

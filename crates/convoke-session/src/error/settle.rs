@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use convoke_core::{ArtifactId, ErrorCode, TaskError, TaskId, TaskReport, TaskStatus};
+use convoke_core::{ArtifactId, ErrorCode, MAX_JSON_DEPTH, TaskError, TaskId, TaskReport, TaskStatus};
 
 use crate::{SessionError, StoreError};
 
@@ -10,7 +10,7 @@ use crate::{SessionError, StoreError};
 ///
 /// Unless the attempt [has ended](SettleProblem::Ended), or its end is [not recorded](SettleProblem::Store), its admission is still open for another report: one that says
 /// [`Failed`](TaskStatus::Failed) with [this error](Self::to_task_error) is never refused for its output, which it
-/// keeps to itself.
+/// keeps to itself, unless that [nests too deep](SettleProblem::TooDeep) to be kept at all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SettleError {
     problem: SettleProblem,
@@ -42,6 +42,16 @@ pub enum SettleProblem {
         attempt: u32,
         /// What is wrong with it: [`SessionError::Full`] or [`SessionError::TooLarge`].
         problem: SessionError,
+    },
+    /// The report has data that nests more than [`MAX_JSON_DEPTH`] deep, whatever its status.
+    #[error(
+        "report of attempt {attempt} of task `{task}` has data that nests more than {MAX_JSON_DEPTH} levels deep; flatten it"
+    )]
+    TooDeep {
+        /// The task.
+        task: TaskId,
+        /// The attempt.
+        attempt: u32,
     },
     /// The attempt cannot go from its status to that of the report.
     #[error("attempt {attempt} of task `{task}` is {from} and cannot become {to}; {}", legal(*from))]
@@ -94,6 +104,7 @@ impl SettleProblem {
         match self {
             Self::RepeatedArtifact { task, .. }
             | Self::Output { task, .. }
+            | Self::TooDeep { task, .. }
             | Self::Transition { task, .. }
             | Self::Ended { task, .. }
             | Self::Store { task, .. } => task,
@@ -109,6 +120,7 @@ impl SettleProblem {
                 "session has no room for the output; trim it, or raise its limits"
             }
             Self::Output { .. } => "output has a value over the session's size limit; split it",
+            Self::TooDeep { .. } => "output has data that nests too deep; flatten it",
             Self::Transition { .. } | Self::Ended { .. } => "attempt cannot end like this",
             Self::Store { problem, .. } => return problem.to_task_error(),
         };

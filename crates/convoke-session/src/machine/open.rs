@@ -6,7 +6,7 @@ use convoke_core::{Artifact, AttemptPart, Message, MessageId, TaskId, TaskStatus
 
 use super::{Machine, Writer};
 use crate::{
-    Author, Oversized, SessionError, SessionUsage, StoreError,
+    Author, SessionError, SessionUsage, StoreError,
     attempt::{AttemptKey, Worker},
 };
 
@@ -118,7 +118,7 @@ impl Machine {
         artifact: Artifact,
     ) -> Result<(), SessionError> {
         self.check_writer(Writer::Attempt(key))?;
-        let size = self.check_value(artifact.size(), || Oversized::Artifact(artifact.id.clone()))?;
+        let size = self.check_artifact(&artifact)?;
         // What it replaces is its task's own and stays as it is until then, so only growth needs room.
         let replaced = self.artifact_usage(&key.task, &artifact);
         let working = self.reserve(key, SessionUsage::artifact(size).minus(replaced))?;

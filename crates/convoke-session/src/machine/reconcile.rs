@@ -25,7 +25,9 @@ impl Machine {
             return false;
         };
         // Where the attempt has published its output, another would take the same ids; and an active one is no end.
-        let late = late.filter(|late| !publishes(record.status) && !late.status.is_active());
+        let is_kept =
+            |late: &TaskReport| !publishes(record.status) && !late.status.is_active() && !late.is_too_deep();
+        let late = late.filter(is_kept);
         let late = late.map(|mut late| {
             late.task = key.task.clone();
             late.session = self.state.id.clone();

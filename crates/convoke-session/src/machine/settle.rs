@@ -12,9 +12,7 @@ use super::{
     change::Edit,
     open::{OpenAttempt, Phase, Working, staged_message_id},
 };
-use crate::{
-    Author, Oversized, SessionArtifact, SessionError, SessionUsage, SettleProblem, attempt::AttemptKey,
-};
+use crate::{Author, SessionArtifact, SessionError, SessionUsage, SettleProblem, attempt::AttemptKey};
 
 /// What the output of a report publishes, copied before the lock is taken.
 #[derive(Debug)]
@@ -73,11 +71,12 @@ fn further(output: &TaskOutput) -> Option<Box<Further>> {
 
 impl Machine {
     /// Whoever has the attempt is named in `report`.
+    /// `publication` is none where the report nests too deep.
     pub(crate) fn settle(
         &mut self,
         key: &AttemptKey,
         report: &Arc<TaskReport>,
-        publication: Publication,
+        publication: Option<Publication>,
     ) -> Result<(), SettleProblem> {
         let AttemptKey { task, attempt } = key;
         let attempt = *attempt;
@@ -90,6 +89,9 @@ impl Machine {
         if status.is_active() || !from.can_become(status) {
             return Err(SettleProblem::Transition { task: task.clone(), attempt, from, to: status });
         }
+        let Some(publication) = publication else {
+            return Err(SettleProblem::TooDeep { task: task.clone(), attempt });
+        };
         if let Err(problem) = self.check_open() {
             self.revoke(task);
             self.put_off(Redo::End(key.clone(), Arc::clone(report)));
@@ -161,9 +163,7 @@ impl Machine {
                     artifact,
                 });
             }
-            let size = self
-                .check_value(artifact.size(), || Oversized::Artifact(artifact.id.clone()))
-                .map_err(does_not_fit)?;
+            let size = self.check_artifact(artifact).map_err(does_not_fit)?;
             freed = freed.plus(self.artifact_usage(task, artifact));
             needed = needed.plus(SessionUsage::artifact(size));
         }

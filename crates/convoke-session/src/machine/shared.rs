@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use convoke_core::json_size;
 
-use super::{Machine, Writer};
+use super::{Machine, Writer, check_depth};
 use crate::{Expected, Oversized, SessionError, SessionUsage, StateEntry};
 
 /// On what a write depends.
@@ -29,7 +29,9 @@ impl Machine {
         if key.is_empty() {
             return Err(SessionError::EmptyKey);
         }
-        let bytes = self.check_value(json_size(&value), || Oversized::State(String::from(&*key)))?;
+        let what = || Oversized::State(String::from(&*key));
+        check_depth(Some(&value), what)?;
+        let bytes = self.check_value(json_size(&value), what)?;
         let found = self.state.shared.get(&*key);
         let actual = Expected::of(found.map(Arc::as_ref));
         match when {

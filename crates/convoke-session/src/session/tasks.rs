@@ -120,7 +120,8 @@ impl Session {
     /// [decides](Self::reconcile) about it or a next attempt is admitted; nothing of it is published before. Its task,
     /// session, attempt and agent are the session's own, and its metadata is that of the report that the attempt had, as
     /// that of the request. One whose status is active is no end and is not kept; nor is
-    /// any where the attempt had completed or paused, since its output is there.
+    /// one that [nests too deep](TaskReport::is_too_deep), nor any where the attempt had completed or paused, since its
+    /// output is there.
     pub fn detached_ended(&self, task: &TaskId, attempt: u32, late: Option<TaskReport>) -> bool {
         let key = AttemptKey { task: task.clone(), attempt };
         self.decide(|machine| machine.detached_ended(&key, late)).0

@@ -11,6 +11,7 @@
 mod admission;
 mod bounds;
 mod coordinated;
+mod depth;
 mod fixtures;
 mod handle;
 mod if_completed;

@@ -3,8 +3,8 @@
 use std::{future::pending, time::Duration};
 
 use convoke_core::{
-    AnyJournal, Artifact, ErrorCode, Journal, Message, OwnerId, Pause, Resume, ResumeToken, TaskOutput,
-    TaskReport, TaskStatus,
+    AnyJournal, Artifact, ErrorCode, Journal, MAX_JSON_DEPTH, Message, OwnerId, Pause, Resume, ResumeToken,
+    TaskOutput, TaskReport, TaskStatus,
 };
 use convoke_journal::MemoryJournal;
 use convoke_session::{
@@ -12,7 +12,7 @@ use convoke_session::{
     Session, SessionError, SessionLimits, SessionStore, SettleProblem, StoreErrorKind,
 };
 use convoke_testkit::{FaultyJournal, JournalFault};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time::advance};
 
 use crate::fixtures::{agent, completed, record, report, session_id, task, texts};

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use convoke_core::ExecutorError;
+use convoke_core::{ExecutorError, ResumeToken};
 use convoke_registry::CoordinationError;
 
 use super::*;
@@ -50,31 +50,49 @@ fn what_a_stopped_executor_had_so_far_stays_in_the_report() {
 }
 
 #[test]
-fn data_that_nests_too_deep_fails_whatever_was_said_and_the_text_stays() {
+fn data_that_nests_too_deep_is_kept_nowhere_and_fails_what_would_be_published() {
+    use ErrorCode::{AgentBlocked, ContractViolation, ExecutionFailed, TimedOut};
     let nested = |levels| (0..levels).fold(Value::Null, |value, _| Value::Array(vec![value]));
     let output = |levels| TaskOutput::text("half").with_metadata("m", nested(levels));
-    let question = |levels| TaskOutcome::input_required("which?").with_request(nested(levels));
-    let words = |levels| {
-        [
-            Ok(TaskOutcome::completed(output(levels))),
-            Ok(TaskOutcome::blocked("no key").with_output(output(levels))),
-            Ok(TaskOutcome::cancelled().with_output(output(levels))),
-            Ok(question(levels).with_output("half")),
-            Err(CoordinationError::new(TaskError::new(ErrorCode::ExecutionFailed, "broken"))
-                .with_output(output(levels))),
-        ]
-    };
-    for (levels, is_refused) in [(MAX_JSON_DEPTH, false), (MAX_JSON_DEPTH + 1, true), (2_000, true)] {
-        for said in words(levels) {
+    let check = |said: fn(TaskOutput, Value) -> Said, shallow: Option<ErrorCode>, deep: ErrorCode| {
+        let levels = [(MAX_JSON_DEPTH, shallow), (MAX_JSON_DEPTH + 1, Some(deep)), (2_000, Some(deep))];
+        for (levels, expected) in levels {
             let agent = AgentId::new("a").unwrap();
-            let ended = Conclusion::of_work(Worker(Some(&agent)), said, Some(StopCause::Cancelled));
-            let code = ended.error.as_ref().map(TaskError::code);
-            assert_eq!(code == Some(ErrorCode::ContractViolation), is_refused, "{levels}");
-            let kept = ended.output.unwrap();
-            assert_eq!(
-                (kept.text.as_str(), kept.metadata.is_empty() && ended.pause.is_none()),
-                ("half", is_refused)
-            );
+            let said = said(output(levels), nested(levels));
+            let ended = Conclusion::of_work(Worker(Some(&agent)), said, Some(StopCause::Deadline));
+            assert_eq!(ended.error.as_ref().map(TaskError::code), expected);
+            assert_eq!(ended.output.as_ref().map(|output| output.text.as_str()), Some("half"));
+            let is_kept =
+                !ended.output.is_some_and(|output| output.metadata.is_empty()) || ended.pause.is_some();
+            assert_eq!(is_kept, levels == MAX_JSON_DEPTH);
         }
-    }
+    };
+    check(|output, _| Ok(TaskOutcome::completed(output)), None, ContractViolation);
+    check(
+        |_, deep| Ok(TaskOutcome::input_required("which?").with_output("half").with_request(deep)),
+        None,
+        ContractViolation,
+    );
+    check(
+        |_, deep| {
+            let token = ResumeToken::new(1, deep);
+            Ok(TaskOutcome::input_required("which?").with_output("half").with_resume(token))
+        },
+        None,
+        ContractViolation,
+    );
+    check(
+        |output, _| Ok(TaskOutcome::blocked("no key").with_output(output)),
+        Some(AgentBlocked),
+        AgentBlocked,
+    );
+    check(|output, _| Ok(TaskOutcome::cancelled().with_output(output)), Some(TimedOut), TimedOut);
+    check(
+        |output, _| {
+            let error = TaskError::new(ExecutionFailed, "broken");
+            Err(CoordinationError::new(error).with_output(output))
+        },
+        Some(ExecutionFailed),
+        ExecutionFailed,
+    );
 }
