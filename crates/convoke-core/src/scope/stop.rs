@@ -1,5 +1,8 @@
 //! The stop of a scope: a token that is made when somebody asks for it.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::{
     OnceLock,
     atomic::{AtomicBool, Ordering},
@@ -53,40 +56,5 @@ impl Stop {
 impl Clone for Stop {
     fn clone(&self) -> Self {
         Self::of(self.token().clone())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::{sync::Barrier, thread};
-
-    use super::*;
-
-    #[test]
-    fn a_token_that_is_made_while_the_stop_is_asked_for_hears_of_it() {
-        for _ in 0..500 {
-            let (stop, both) = (Stop::default(), Barrier::new(2));
-            let token = thread::scope(|scope| {
-                let made = scope.spawn(|| {
-                    both.wait();
-                    stop.token().clone()
-                });
-                both.wait();
-                stop.ask();
-                assert!(stop.is_asked_for() && stop.token().is_cancelled());
-                made.join().unwrap()
-            });
-            assert!(token.is_cancelled());
-        }
-    }
-
-    #[test]
-    fn a_copy_stops_with_the_first_whichever_is_asked() {
-        let (first, second) = (Stop::default(), Stop::default());
-        let (copy, token) = (first.clone(), second.clone());
-        first.ask();
-        assert!(copy.is_asked_for() && copy.token().is_cancelled());
-        token.ask();
-        assert!(second.is_asked_for() && second.token().is_cancelled());
     }
 }
