@@ -32,7 +32,11 @@ impl Machine {
     ) {
         let phase = self.phase(step);
         if !matches!(phase, Phase::Running | Phase::Stopping) {
-            return self.detached_ended(now, step, out);
+            // Work that was given up before, and says that the rest of it goes on: that has an end of its own.
+            if outcome != (WorkOutcome::TimedOut { detached: true }) {
+                self.detached_ended(now, step, out);
+            }
+            return;
         }
         let ended = ended.min(now.running);
         self.end_overdue_run(now, ended, out);

@@ -114,6 +114,17 @@ fn a_detached_step_keeps_its_place_and_its_turn_until_it_ends() {
     assert_eq!((bench.status("a"), bench.machine.is_detached(lost)), (Failed, false));
     assert!(bench.working().contains(&"b".to_owned()));
 
+    // That it goes on after all is no end.
+    let mut bench = serial();
+    let lost = bench.starts[0].clone();
+    bench.wait(20).wait(5);
+    let (lost, start) = (lost.step, lost.start);
+    bench.at_work.remove(&lost);
+    bench.send(Event::WorkEnded { start, outcome: WorkOutcome::TimedOut { detached: true }, ended: ms(25) });
+    assert_eq!((bench.machine.is_detached(lost), bench.working().contains(&"b".to_owned())), (true, false));
+    bench.send(Event::DetachedEnded { start });
+    assert_eq!((bench.machine.is_detached(lost), bench.working().contains(&"b".to_owned())), (false, true));
+
     // Without a key, it is the place that is missing.
     let mut bench =
         Bench::new(timed(PlanPolicyBuilder::continue_after_failure), [step("a"), step("b")]).begin();
