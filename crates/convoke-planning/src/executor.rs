@@ -13,7 +13,7 @@ pub(crate) use context::Surroundings;
 pub use function::FunctionStepExecutor;
 pub use outcome::{StepOutcome, StillRunning};
 
-pub(crate) use outcome::{MAX_DEPTH, is_deeper, settled};
+pub(crate) use outcome::settled;
 
 use std::{fmt, pin::Pin, sync::Arc};
 

@@ -2,8 +2,7 @@
 
 use std::{fmt, pin::Pin};
 
-use convoke_core::{ExecutorError, TaskOutcome, TaskOutput};
-use serde_json::Value;
+use convoke_core::{ExecutorError, MAX_JSON_DEPTH, TaskOutcome, TaskOutput, json_is_too_deep};
 
 use crate::machine::{Question, StepError, StepErrorCode, WorkOutcome};
 
@@ -101,42 +100,18 @@ impl From<TaskOutcome> for StepOutcome {
     }
 }
 
-/// The most levels of JSON in an output: a record has some around it, and what is deeper than 128 is not read again.
-pub(crate) const MAX_DEPTH: u32 = 96;
-
-fn nests_too_deeply(output: &TaskOutput) -> bool {
-    let nests = |value: &Value| is_deeper(value, MAX_DEPTH);
-    output.data.as_ref().is_some_and(nests)
-        || output.metadata.values().any(nests)
-        || output.artifacts.iter().filter_map(|artifact| artifact.data.as_ref()).any(nests)
-        || output.messages.iter().filter_map(|message| message.data.as_ref()).any(nests)
-}
-
-/// Whether a value has more levels than that. It looks no deeper.
-pub(crate) fn is_deeper(value: &Value, levels: u32) -> bool {
-    match value {
-        Value::Array(items) => levels == 0 || items.iter().any(|item| is_deeper(item, levels - 1)),
-        Value::Object(fields) => levels == 0 || fields.values().any(|field| is_deeper(field, levels - 1)),
-        _ => false,
-    }
-}
-
 /// The same for the machine, and what goes on behind it.
 pub(crate) fn settled(answer: Result<StepOutcome, ExecutorError>) -> (WorkOutcome, Option<StillRunning>) {
     let outcome = match answer {
-        Ok(StepOutcome::Completed(output)) if nests_too_deeply(&output) => {
-            WorkOutcome::Failed(StepError::new(
-                StepErrorCode::ExecutionFailed,
-                format!("output nests deeper than {MAX_DEPTH} levels; make it flatter, or give it as text"),
-            ))
-        }
+        Ok(StepOutcome::Completed(output)) if output.is_too_deep() => WorkOutcome::Failed(StepError::new(
+            StepErrorCode::ExecutionFailed,
+            format!("output nests more than {MAX_JSON_DEPTH} levels deep; flatten it, or give it as text"),
+        )),
         Ok(StepOutcome::Completed(output)) => WorkOutcome::Completed(output.into()),
-        Ok(StepOutcome::Asked(Question { token: Some(token), .. }))
-            if is_deeper(token.state(), MAX_DEPTH) =>
-        {
+        Ok(StepOutcome::Asked(Question { token: Some(token), .. })) if json_is_too_deep(token.state()) => {
             WorkOutcome::Failed(StepError::new(
                 StepErrorCode::ExecutionFailed,
-                format!("resume token nests deeper than {MAX_DEPTH} levels; make it flatter"),
+                format!("resume token nests more than {MAX_JSON_DEPTH} levels deep; flatten it"),
             ))
         }
         Ok(StepOutcome::Asked(question)) => WorkOutcome::Asked(question),

@@ -1,6 +1,6 @@
 //! Why a run did not begin, or an answer was not taken.
 
-use convoke_core::{JournalError, JournalErrorKind, PlanId, StepId};
+use convoke_core::{JournalError, JournalErrorKind, MAX_JSON_DEPTH, PlanId, StepId};
 
 use crate::{
     InvalidPlan,
@@ -76,12 +76,9 @@ pub enum PlanError {
     /// The plan is not as the call expects it.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// What was said nests too deeply to be kept.
-    #[error("answer nests deeper than {levels} levels; make it flatter, or give it as text")]
-    TooDeep {
-        /// The most levels.
-        levels: u32,
-    },
+    /// What was said nests more than [`MAX_JSON_DEPTH`] deep, and could not be kept.
+    #[error("answer nests more than {MAX_JSON_DEPTH} levels deep; flatten it, or give it as text")]
+    TooDeep,
     /// The plan has no such step.
     #[error("plan `{plan}` has no step `{step}`; name one that it has")]
     UnknownStep {

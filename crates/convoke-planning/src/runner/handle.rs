@@ -7,14 +7,13 @@ use std::{
     task::{Context, Poll},
 };
 
-use convoke_core::Metadata;
+use convoke_core::{Metadata, json_is_too_deep};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     PlanError, PlanProgress, PlanRun, PlanUpdates, PlanWork, RunOptions,
-    executor::{MAX_DEPTH, is_deeper},
     machine::{Event, RequestId},
     runner::{
         Settings,
@@ -154,7 +153,7 @@ impl PlanHandle {
 
 /// What nests too deeply could be written and not read again.
 fn check_depth(value: &Value) -> Result<(), PlanError> {
-    if is_deeper(value, MAX_DEPTH) { Err(PlanError::TooDeep { levels: MAX_DEPTH }) } else { Ok(()) }
+    if json_is_too_deep(value) { Err(PlanError::TooDeep) } else { Ok(()) }
 }
 
 impl Future for PlanHandle {

@@ -48,7 +48,7 @@ async fn what_nests_too_deeply_to_be_read_again_is_not_kept() {
     assert!(asks.answer(&id(), start, deep(200)).await.is_err());
     let handle = asks.start(id(), RunOptions::new());
     let refused = handle.answer(start, deep(200)).await.unwrap_err();
-    assert!(matches!(refused, PlanError::TooDeep { .. }), "{refused:?}");
+    assert!(matches!(refused, PlanError::TooDeep), "{refused:?}");
     handle.await.unwrap();
     asks.answer(&id(), start, "flat").await.unwrap();
     assert_eq!(asks.resume(&id()).await.unwrap().stop, StopReason::Completed);
