@@ -112,6 +112,28 @@ async fn all_of_a_session_comes_back() {
     assert_eq!((after.metadata("owner"), after.usage()), (before.metadata("owner"), before.usage()));
 }
 
+#[tokio::test]
+async fn what_nests_as_deep_as_may_be_comes_back() {
+    let deep = (0..MAX_JSON_DEPTH).fold(json!(1), |value, _| Value::Array(vec![value]));
+    let journal = Faulty::new(MemoryJournal::new());
+    let (session, recording) = open(&journal).await;
+    session.post(Message::user("x").with_data(deep.clone())).await.unwrap();
+    session.set("key", deep.clone()).await.unwrap();
+    session.set_metadata("key", deep.clone()).await.unwrap();
+    let mut file = Artifact::text("file", "x").unwrap();
+    file.data = Some(deep.clone());
+    let message = Message::agent("y").with_data(deep.clone());
+    let mut report = paused();
+    report.pause = Some(Pause::new("go on?", Some(deep.clone()), Some(ResumeToken::new(1, deep.clone()))));
+    report.output =
+        Some(TaskOutput::text("z").with_artifact(file).with_message(message).with_metadata("m", deep));
+    let kept = working(&session).await.settle_recorded(report).await.unwrap();
+    kill(session, recording).await;
+
+    let (session, _recorder) = load(&journal, "one").await;
+    assert_eq!(record(&session, "t").report, Some(kept));
+}
+
 #[tokio::test(start_paused = true)]
 async fn work_of_a_process_that_was_killed_is_interrupted_and_may_run_again() {
     let journal = Faulty::new(MemoryJournal::new());
@@ -239,7 +261,7 @@ async fn what_was_decided_on_top_of_a_failed_write_fails_with_it() {
     let journal = Faulty::new(MemoryJournal::new()).failing(0, JournalFault::Before);
     let (session, recorder) = load(&journal, "one").await;
     let first = tokio::spawn(session.set("k", json!(1)));
-    let (then, update) = (session.clone(), |value: Option<&serde_json::Value>| json!([value]));
+    let (then, update) = (session.clone(), |value: Option<&Value>| json!([value]));
     let second = tokio::spawn(async move { then.update("k", update).await });
     tokio::task::yield_now().await;
     let recording = tokio::spawn(recorder.run(pending));
@@ -377,10 +399,7 @@ async fn writes_of_many_threads_all_count_and_no_reader_is_ahead_of_the_log() {
                     Err(error) => assert!(matches!(error, SessionError::Conflict { .. }), "{error}"),
                 }
             }
-            session
-                .update("m", |value| json!(value.and_then(serde_json::Value::as_u64).unwrap_or(0) + 1))
-                .await
-                .unwrap();
+            session.update("m", |value| json!(value.and_then(Value::as_u64).unwrap_or(0) + 1)).await.unwrap();
         }
     };
     let writers: Vec<_> = (0..8).map(|_| tokio::spawn(increment(session.clone()))).collect();
