@@ -1,28 +1,61 @@
-//! The dispatch machine: who gets a lease and a slot, who waits, who is refused.
+//! The dispatch machine: who gets a lease and a slot, who is in line, who is refused.
 //!
-//! It is pure: no clock, no lock, no I/O. Calls go in; [`Effect`]s come out, in order, for the caller to carry out.
+//! It is pure: no clock, no lock, no I/O. Calls go in; [`Effect`]s come out, in order, for the caller to carry out. In
+//! prose: `docs/concepts/capacity.md`. Once more, without any index: `tests/reference.rs`.
 //!
-//! **Rules.** A lease (a unit of one agent's capacity) and a slot (a unit of one pool's limit) are granted together, so
-//! that whoever waits holds neither. A freed unit goes to the oldest ticket that it can serve, across all
-//! requirements. A task lends its slot to what it awaits. The machine is *settled* after each call: no ticket waits that
-//! could be granted, none whose agents are gone or unavailable, and none that could never end. That is why a new request
-//! that can be granted at once overtakes nobody.
+//! **Words.** A *lease* is a unit of one agent's capacity. A *claim* is one request, from before it is in line until it
+//! has given back what it got: coming, queued or holding. A *ticket* is what a queued claim has. A *target* is what a
+//! ticket is in line for: any agent that meets a demand, one agent by name, or a slot alone. A *demand* is a set of
+//! required skills in use. A *pool* is a limit and its slots; the slot that a task lends is a pool of one. A *queue* has
+//! the tickets of one target, pool and policy, oldest first; it is *ready* while its target has a free unit. Work is
+//! *detached* when it goes on though nobody awaits it any more, and *forfeited* when its slot is taken from it besides.
+//! The *host* is the program around the team; it takes leases too, without a task.
 //!
-//! **How it stays fast.** A [`Demand`](demand::Demand) keeps the agents that meet one requirement and have a free unit,
-//! best first. Tickets for the same demand (or the same preferred agent) and pool wait in one queue; a pool lists the
-//! queues that a free agent could serve by the age of their first ticket; `open` lists the pools that have a free slot
-//! and such a queue. A grant takes the first of the first. Granting or releasing a unit of an agent touches the demands
-//! that this agent meets, never the other agents.
+//! **Rules.** A unit and a slot are granted together, so that whoever is in line holds neither. A freed unit goes to the
+//! oldest ticket that it can serve, across all demands. A task lends its slot to what it awaits, within its own limit.
+//! `Reject` is about the agent alone: such a request still gets in line for a slot, and is refused when the last free
+//! unit of its target goes. The machine is *settled* after each call: no ticket is in line that could be granted, none
+//! whose agents are gone or unavailable, and none that could never end. That is why a new request that can be granted at
+//! once overtakes nobody who could be served: each ticket lacks a unit or a slot. It may overtake one that lacks only a
+//! slot: in another pool, or by a lent slot.
 //!
-//! **Where.** Here: requests, granting and releasing. `lifecycle`: agents come, go, and take work or none. `claim`: one request, from before it waits until it gives
-//! everything back. `requirements`: from a request's skills to its demand. `waiting`: tickets and queues. `lending`: who
-//! awaits whom, and the slots that go with it. `wait_graph`: the waits that could never end. `agent`, `demand`, `pool`,
-//! `load`: the data.
+//! **How it stays fast.** A [`Demand`](demand::Demand) keeps the agents that meet it and have a free unit, best first. A
+//! pool lists its ready queues by the age of their first ticket; `open` lists the pools that have a free slot and a ready
+//! queue. A grant takes the first of the first. Granting or releasing a unit of an agent touches the demands that this
+//! agent meets, never the other agents.
+//!
+//! **What it costs.** Each such touch is logarithmic in what is listed. An agent that becomes full or free also looks at
+//! every queue of its demands, one for each pool, policy and lender: `n` parents that wait for one agent make `n` queues,
+//! and `n * n` looks until all are served. The first use of a demand and the end of its use walk the agents that have
+//! its rarest skill.
+//!
+//! **An example.** A unit of a full agent is given back, and two queues are in line for it:
+//! 1. `release` takes the slot out of the claim, and `forget` ends the claim's waits.
+//! 2. `set_active` counts one unit less. The agent is free now: each demand that it meets lists it, and its queues become
+//!    ready. Those of their pools that have a free slot enter `open`.
+//! 3. `give_back` frees the slot; its pool may enter `open` only now.
+//! 4. `grant` takes the oldest pool, its oldest ready queue and the first ticket of that. `best` names the unit,
+//!    `free_slot` the slot: the one that is lent to the ticket before one of its own limit.
+//! 5. `hold` makes the agent full again, so that the other queue is ready no longer; if it is one of `Reject`, it is
+//!    refused.
+//! 6. `grant` goes on until `open` is empty.
+//!
+//! **Where**, in reading order:
+//! - `pool`, `claim`: most of the data.
+//! - Here: requests, granting and releasing.
+//! - `waiting`: tickets and queues.
+//! - `lending`: who awaits whom, and the slots that go with it.
+//! - `wait_graph`: the waits that could never end.
+//! - `requirements`, `demand`: from the skills of a request to its demand, and the agents that meet it.
+//! - `agent`, `load`, `free`: an agent, and which one is best.
+//! - `lifecycle`: agents come, go, and take work or none.
+//! - `refusal`: what is said to whom it is refused. `few`: a list of what there is mostly one of.
 //!
 //! **Invariants.** `free + leased = max` for each agent; `taken ≤ limit` for each pool, but for those who have lost a slot
 //! that they were lent; a lent slot is held by nobody but whom the lender awaits; every ticket stands in exactly one
-//! queue of its own limit, and in one of the slot that is lent to it, if one is; a queue is listed as ready iff its place
-//! has a free unit.
+//! queue of its own limit, and in one of the slot that is lent to it, if one is; a queue is listed as ready iff its target
+//! has a free unit. Keys from outside may be stale; such calls do nothing. Inside, every key leads somewhere
+//! (`tests/invariants.rs`): there an `else { return }` only stands for an unwrap.
 
 mod agent;
 mod claim;
@@ -47,7 +80,7 @@ use claim::{Claim, Holding, Standing};
 use demand::Demands;
 use lending::Wait;
 use load::Load;
-use pool::{Age, Place, Pool, Queue};
+use pool::{Age, Pool, Queue, Target};
 pub use refusal::{Refusal, WaitStep};
 use slotmap::{SlotMap, new_key_type};
 
@@ -56,7 +89,7 @@ use convoke_core::{AgentId, CapacityPolicy, SkillId, TaskId};
 new_key_type! {
     /// A registered agent.
     pub(crate) struct AgentKey;
-    /// A request, from before it waits until it gives back what it was granted.
+    /// A request, from before it is in line until it has given back what it was granted.
     pub(crate) struct ClaimKey;
     /// A limit that leases share.
     pub(crate) struct PoolKey;
@@ -107,7 +140,7 @@ pub(crate) enum Decision {
     Queued(ClaimKey),
 }
 
-/// What a call brings about for those who wait.
+/// What a call brings about for others; the caller's own answer is what the call returns.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) enum Effect<W> {
@@ -120,7 +153,7 @@ pub(crate) enum Effect<W> {
         waiter: W,
         refusal: Refusal,
     },
-    /// Whoever awaits a claim that was there before is told that this could never end; the claim itself goes on.
+    /// The wait for a claim that was there before anybody awaited it is refused; the claim goes on.
     Unawaited {
         claim: ClaimKey,
         refusal: Refusal,
@@ -147,7 +180,7 @@ pub(crate) struct PoolLoad {
     pub(crate) waiting: usize,
 }
 
-/// The machine. `W` is whatever the caller needs to reach who waits.
+/// The machine. `W` is whatever the caller needs to answer who is in line.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Dispatch<W> {
@@ -155,7 +188,7 @@ pub(crate) struct Dispatch<W> {
     by_id: HashMap<AgentId, AgentKey>,
     demands: Demands,
     queues: SlotMap<QueueKey, Queue>,
-    /// The queues of those who want nothing but a slot.
+    /// Of those in line for nothing but a slot.
     slot_queues: Vec<QueueKey>,
     pools: SlotMap<PoolKey, Pool>,
     /// The pools with a free slot and a queue that is ready, by the age of their first ticket.
@@ -197,44 +230,46 @@ impl<W> Dispatch<W> {
         self.pools.insert(Pool::new(limit))
     }
 
-    /// Takes away a pool that nobody waits for; leases from it go on and are released like any other.
+    /// Takes away a pool that nobody is in line for; leases from it go on and are released like any other.
     pub(crate) fn close_pool(&mut self, key: PoolKey) {
-        if let Some(age) = self.pools.remove(key).and_then(|pool| pool.next()) {
+        if let Some(age) = self.pools.remove(key).and_then(|pool| pool.grantable_since()) {
             self.open.remove(&(age, key));
         }
     }
 
     /// Makes a claim that is not in line yet, so that it can be awaited before it is.
     pub(crate) fn claim(&mut self, task: Option<TaskId>, pool: PoolKey) -> ClaimKey {
-        self.claims.insert(Claim { is_known: true, ..Claim::coming(task, pool) })
+        self.claims.insert(Claim { predates_wait: true, ..Claim::coming(task, pool) })
     }
 
     /// Grants, queues or refuses a request; `waiter` is kept if it is queued. A refused one leaves nothing of its own
     /// behind; a claim that it had already stays its owner's.
     pub(crate) fn request(&mut self, ask: Ask<'_>, waiter: impl FnOnce() -> W) -> Result<Decision, Refusal> {
-        let place = self.place(ask.want)?;
-        let unit = self.best(place);
+        let target = self.find_target(ask.want)?;
+        let unit = self.best(target);
         let policy = match ask.want {
             Want::Agent { policy, .. } => policy,
             Want::Slot => CapacityPolicy::Wait,
         };
         if unit.is_none() && policy == CapacityPolicy::Reject {
-            return Err(self.exhausted(place));
+            return Err(self.exhausted(target));
         }
-        // One that is in line or granted already has its place: nothing may take it away unseen.
-        let known = ask.claim.filter(|&key| self.claims.get(key).is_some_and(Claim::is_coming));
-        let key = known.unwrap_or_else(|| self.claims.insert(Claim::coming(ask.task.cloned(), ask.pool)));
+        // A claim that is in line or granted stays as it is; the request then gets a new one.
+        let own_claim = ask.claim.filter(|&key| self.claims.get(key).is_some_and(Claim::is_coming));
+        let key = own_claim.unwrap_or_else(|| self.claims.insert(Claim::coming(ask.task.cloned(), ask.pool)));
         if let Some(wait) = ask.awaited_in {
             self.link(wait, key);
         }
+        // What is granted awaits nothing, so that no wait can become endless by it.
         if let (Some(unit), Some(slot)) = (unit, self.free_slot(key)) {
             self.hold(key, unit, slot);
             return Ok(Decision::Granted(key, unit.0));
         }
-        self.enqueue(key, place, policy, waiter());
+        // Put in line first, so that the search finds it where it would stand.
+        self.enqueue(key, target, policy, waiter());
         let Some(path) = self.endless_wait(key) else { return Ok(Decision::Queued(key)) };
         let refusal = Refusal::WaitCycle { path };
-        if known.is_some() {
+        if own_claim.is_some() {
             self.refuse_wait(key, refusal);
             return Ok(Decision::Queued(key));
         }
@@ -243,7 +278,7 @@ impl<W> Dispatch<W> {
         Err(refusal)
     }
 
-    /// Ends a wait, or takes away a claim that is not in line yet; `None` if there is no wait to end.
+    /// Takes a claim out of line, or away before it is in line; gives back its waiter if it was in line.
     pub(crate) fn withdraw(&mut self, key: ClaimKey) -> Option<W> {
         if self.claims.get(key)?.holding().is_some() {
             return None;
@@ -257,9 +292,10 @@ impl<W> Dispatch<W> {
     /// Gives a unit and its slot back.
     pub(crate) fn release(&mut self, key: ClaimKey) {
         let Some(claim) = self.claims.get_mut(key) else { return };
-        let lends = claim.lends;
+        let lent_pool = claim.lent_pool;
         let Some(held) = claim.holding_mut() else { return };
-        // Taken out, so that it is not moved as that of work that goes on.
+        // The slot is taken out before `forget`: `unlink` would take the claim for a borrower that goes on, and give it a
+        // slot beyond the limit.
         let holding = Holding { slot: held.slot.take(), ..*held };
         self.forget(key);
         if let Some(agent_key) = holding.agent
@@ -267,24 +303,21 @@ impl<W> Dispatch<W> {
         {
             agent.detached -= u32::from(holding.detached);
             let (was_free, active) = (agent.is_free(), agent.load.active - 1);
-            self.reload(agent_key, was_free, active);
+            self.set_active(agent_key, was_free, active);
         }
-        self.give_back(holding.slot, lends);
+        self.give_back(holding.slot, lent_pool);
         self.grant();
     }
 
-    /// Marks a lease as held by work that nobody waits for any more. It keeps a slot of its own within the limit; one that
-    /// it was lent, or that it took beyond the limit, goes back.
+    /// Marks a lease as held by work that nobody awaits any more. It keeps a slot of its own; one that it was lent goes
+    /// back, and one of a limit that is exceeded.
     pub(crate) fn detach(&mut self, key: ClaimKey) {
         let Some(holding) = self.claims.get_mut(key).and_then(Claim::holding_mut) else { return };
         if std::mem::replace(&mut holding.detached, true) {
             return;
         }
         let goes_back = |pool: &Pool| pool.is_lent() || pool.is_over();
-        let slot = holding.slot.filter(|&slot| self.pools.get(slot).is_some_and(goes_back));
-        if slot.is_some() {
-            holding.slot = None;
-        }
+        let slot = holding.slot.take_if(|slot| self.pools.get(*slot).is_some_and(goes_back));
         if let Some(agent) = holding.agent.and_then(|agent| self.agents.get_mut(agent)) {
             agent.detached += 1;
         }
@@ -295,17 +328,17 @@ impl<W> Dispatch<W> {
         self.grant();
     }
 
-    /// Gives back the slot of work that nobody waits for any more, and its unit if `with_unit`.
+    /// Gives back the slot of work that nobody awaits any more, and its unit if `with_unit`.
     pub(crate) fn forfeit(&mut self, key: ClaimKey, with_unit: bool) {
         if with_unit {
             return self.release(key);
         }
-        // It may wait for others until now, who stand in line for the slot that it lends.
+        // Its waits end first: what they await is in line for the slot that it lends, and that pool goes away next.
         self.detach(key);
         let Some(claim) = self.claims.get_mut(key) else { return };
-        let lends = claim.lends.take();
+        let lent_pool = claim.lent_pool.take();
         let slot = claim.holding_mut().and_then(|holding| holding.slot.take());
-        self.give_back(slot, lends);
+        self.give_back(slot, lent_pool);
         self.grant();
     }
 
@@ -318,6 +351,7 @@ impl<W> Dispatch<W> {
         let agent = self.agents.get(key)?;
         let by_skills = agent.demands.iter().filter_map(|&demand| self.demands.get(demand));
         let queues = by_skills.flat_map(|demand| &demand.queues).chain(&agent.queues);
+        // A ticket that is in line for a lent slot too is counted once.
         let is_own = |queue: &&Queue| self.pools.get(queue.pool).is_some_and(|pool| !pool.is_lent());
         Some(AgentLoad {
             availability: agent.availability,
@@ -338,12 +372,15 @@ impl<W> Dispatch<W> {
         })
     }
 
-    /// Where a request belongs, or why it belongs nowhere. The order of the checks is part of the contract.
-    fn place(&mut self, want: Want<'_>) -> Result<Place, Refusal> {
-        let Want::Agent { skills, preferred, .. } = want else { return Ok(Place::Slot) };
+    /// What a request is in line for, or why nobody can serve it. Callers rely on the order of the checks:
+    /// `docs/concepts/capacity.md`.
+    fn find_target(&mut self, want: Want<'_>) -> Result<Target, Refusal> {
+        let Want::Agent { skills, preferred, .. } = want else { return Ok(Target::SlotAlone) };
         let Some(id) = preferred else {
-            let demand = self.demand(skills);
-            return self.refusal(demand).map_or(Ok(Place::Demand(demand)), Err);
+            let demand = self.demand_for(skills);
+            let Some(refusal) = self.hopeless(demand) else { return Ok(Target::AnyWith(demand)) };
+            self.retire_if_unmet(demand);
+            return Err(refusal);
         };
         let not_found = || Refusal::AgentNotFound { agent: id.clone() };
         let key = self.find(id.as_str()).ok_or_else(not_found)?;
@@ -351,25 +388,26 @@ impl<W> Dispatch<W> {
         if !skills.iter().all(|skill| agent.skills.contains(skill)) {
             Err(Refusal::CapabilityNotFound { agent: Some(id.clone()), skills: skills.to_vec() })
         } else if agent.is_available() {
-            Ok(Place::Agent(key))
+            Ok(Target::Agent(key))
         } else {
             Err(Refusal::AgentUnavailable { agent: Some(id.clone()) })
         }
     }
 
-    /// The unit that a place prefers among the free ones.
-    fn best(&self, place: Place) -> Option<Unit> {
-        match place {
-            Place::Demand(demand) => self.demands.get(demand)?.free.best().map(|load| Unit(Some(load.key))),
-            Place::Agent(agent) => self.agents.get(agent)?.is_free().then_some(Unit(Some(agent))),
-            Place::Slot => Some(Unit(None)),
+    /// The best of the free units of a target, if any is free.
+    fn best(&self, target: Target) -> Option<Unit> {
+        match target {
+            Target::AnyWith(demand) => self.demands.get(demand)?.free.best().map(|load| Unit(Some(load.key))),
+            Target::Agent(agent) => self.agents.get(agent)?.is_free().then_some(Unit(Some(agent))),
+            Target::SlotAlone => Some(Unit(None)),
         }
     }
 
-    fn exhausted(&self, place: Place) -> Refusal {
-        let agent = match place {
-            Place::Agent(agent) => self.agents.get(agent).map(|agent| agent.load.id.clone()),
-            Place::Demand(_) | Place::Slot => None,
+    /// What a request is told that does not wait for a unit of its target.
+    fn exhausted(&self, target: Target) -> Refusal {
+        let agent = match target {
+            Target::Agent(agent) => self.agents.get(agent).map(|agent| agent.load.id.clone()),
+            Target::AnyWith(_) | Target::SlotAlone => None,
         };
         Refusal::CapacityExhausted { agent }
     }
@@ -380,7 +418,7 @@ impl<W> Dispatch<W> {
             && let Some(agent) = self.agents.get(agent_key)
         {
             let (was_free, active) = (agent.is_free(), agent.load.active + 1);
-            self.reload(agent_key, was_free, active);
+            self.set_active(agent_key, was_free, active);
         }
         self.change_pool(slot, |pool| pool.taken += 1);
         if let Some(claim) = self.claims.get_mut(key) {
@@ -392,12 +430,12 @@ impl<W> Dispatch<W> {
         self.change_pool(slot, |pool| pool.taken = pool.taken.saturating_sub(1));
     }
 
-    /// Changes a pool and keeps its place in `open` right.
+    /// Changes a pool, and lists it in `open` as it then is.
     fn change_pool(&mut self, key: PoolKey, change: impl FnOnce(&mut Pool)) {
         let Some(pool) = self.pools.get_mut(key) else { return };
-        let before = pool.next();
+        let before = pool.grantable_since();
         change(pool);
-        let after = pool.next();
+        let after = pool.grantable_since();
         if before != after {
             if let Some(age) = before {
                 self.open.remove(&(age, key));
@@ -408,15 +446,16 @@ impl<W> Dispatch<W> {
         }
     }
 
-    /// Brings the demands that an agent meets up to whether it has a free unit, and to so many units in use from now on.
-    fn reload(&mut self, key: AgentKey, was_free: bool, active: u32) {
+    /// Sets how many units of an agent are in use, and moves it among, into or out of the free agents of each demand that it
+    /// meets. If it became free or full, its queues follow.
+    fn set_active(&mut self, key: AgentKey, was_free: bool, active: u32) {
         let Some(agent) = self.agents.get_mut(key) else { return };
         let before = &agent.load;
         let is_free = agent.is_available() && active < before.max;
         for &demand in &agent.demands {
             let Some(demand) = self.demands.get_mut(demand) else { continue };
             match (was_free, is_free) {
-                (true, true) => demand.free.reload(before, active),
+                (true, true) => demand.free.reorder(before, active),
                 (true, false) => demand.free.remove(before),
                 (false, true) => demand.free.insert(Load { active, ..before.clone() }),
                 (false, false) => {}
@@ -424,19 +463,20 @@ impl<W> Dispatch<W> {
         }
         agent.load.active = active;
         if was_free != is_free {
-            self.relist(key);
+            self.refresh_queues_of(key);
         }
     }
 
-    /// Grants until no ticket is left that an agent and a slot could serve: the oldest of the oldest first.
+    /// Grants until no ticket is left that a unit and a slot could serve: the oldest of the oldest first.
     fn grant(&mut self) {
         while let Some(&(_, pool)) = self.open.first() {
+            // None of these is missing: an open pool has a ready queue, and that has a ticket and a unit.
             let Some(&(_, queue)) = self.pools.get(pool).and_then(|pool| pool.ready.first()) else { return };
             let Some(queue) = self.queues.get(queue) else { return };
-            let (Some(unit), Some(&(_, key))) = (self.best(queue.place), queue.tickets.first()) else {
+            let (Some(unit), Some(&(_, key))) = (self.best(queue.target), queue.tickets.first()) else {
                 return;
             };
-            // Whichever slot it was that let it be served: the one that is lent to it goes first.
+            // Whichever pool let it be served, the slot that is lent to it comes first.
             let slot = self.free_slot(key).unwrap_or(pool);
             let Some(waiter) = self.unqueue(key) else { return };
             self.hold(key, unit, slot);

@@ -9,16 +9,16 @@ use super::{Availability, ClaimKey, DemandKey, QueueKey, demand::Candidate, few:
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(super) struct Agent {
-    /// Also while it has no free unit.
+    /// How many of its units are in use; kept while none is free too.
     pub(super) load: Load,
     pub(super) skills: BTreeSet<SkillId>,
     pub(super) detached: u32,
     pub(super) availability: Availability,
     /// The demands in use that it meets.
     pub(super) demands: Vec<DemandKey>,
-    /// Who waits for it by name.
+    /// Of those in line for it by name.
     pub(super) queues: Vec<QueueKey>,
-    /// Who holds a unit of it and awaits something.
+    /// Who holds a unit of it and awaits something; kept by `awaits_one_more` and `awaits_one_less` in `lending`.
     pub(super) blocked: Few<ClaimKey>,
 }
 

@@ -1,42 +1,43 @@
-//! Claims: what a task, or a host, has of the capacity or waits for.
+//! Claims: what a task, or a host that takes a lease for itself, has of the capacity or is in line for.
 
 use convoke_core::{CapacityPolicy, TaskId};
 
 use super::{
     AgentKey, PoolKey, QueueKey, WaitKey,
     few::Few,
-    pool::{Age, Place},
+    pool::{Age, Target},
 };
 
-/// One claim on a unit of an agent and a slot, from before it waits until it is given back.
+/// One claim on a unit of an agent and a slot, from before it is in line until both are given back.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(super) struct Claim<W> {
-    /// Whose it is, for the text of a refusal; a host that takes a lease for itself names nobody.
+    /// Whose it is, for the text of a refusal; that of a host names nobody.
     pub(super) task: Option<TaskId>,
     /// The limit that it belongs to.
     pub(super) pool: PoolKey,
-    /// Whether it was there before anybody awaited it, so that a wait for it can be refused and not it.
-    pub(super) is_known: bool,
+    /// Whether it was there before anybody awaited it: where that wait could never end, the wait is refused and not this.
+    pub(super) predates_wait: bool,
     pub(super) standing: Standing<W>,
     /// The wait in which somebody awaits it; a task has one handle, so that there is one at a time.
     pub(super) awaited_in: Option<WaitKey>,
-    /// Its place among all that is awaited in that.
-    pub(super) awaited_at: usize,
+    /// Where it is among all that is awaited in that. With this index, and the other below, `Few` takes it out without a
+    /// search.
+    pub(super) index_in_wait: usize,
     /// The waits that it has open itself.
-    pub(super) waits: Few<WaitKey>,
+    pub(super) open_waits: Few<WaitKey>,
     /// How many it awaits in them.
-    pub(super) awaits: usize,
-    /// Its place among the blocked holders of its agent while it awaits any.
-    pub(super) blocked_at: usize,
+    pub(super) awaited_count: usize,
+    /// Where it is among the blocked holders of its agent, while it awaits any.
+    pub(super) index_in_blocked: usize,
     /// The slot that it lends to what it awaits, as a pool of one; there from its first wait on.
-    pub(super) lends: Option<PoolKey>,
+    pub(super) lent_pool: Option<PoolKey>,
 }
 
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(super) enum Standing<W> {
-    /// Known, but not in line yet.
+    /// Not in line yet.
     Coming,
     /// In line.
     Queued(Ticket<W>),
@@ -44,17 +45,18 @@ pub(super) enum Standing<W> {
     Holding(Holding),
 }
 
-/// A place in line.
+/// What a claim has while it is in line.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(super) struct Ticket<W> {
     pub(super) age: Age,
-    pub(super) place: Place,
-    /// Where it waits for a slot of its own limit.
-    pub(super) queue: QueueKey,
-    /// Where it waits for the slot that is lent to it.
-    pub(super) lent: Option<QueueKey>,
+    pub(super) target: Target,
+    /// Where it is in line for a slot of its own limit.
+    pub(super) own_queue: QueueKey,
+    /// Where it is in line for the slot that is lent to it.
+    pub(super) lent_queue: Option<QueueKey>,
     pub(super) policy: CapacityPolicy,
+    /// For the caller, who answers through it.
     pub(super) waiter: W,
 }
 
@@ -65,7 +67,7 @@ pub(super) struct Holding {
     pub(super) agent: Option<AgentKey>,
     /// The pool that the slot is from; `None` where it was given back before the work ended.
     pub(super) slot: Option<PoolKey>,
-    /// Nobody waits for the work any more.
+    /// Nobody awaits the work any more, and it goes on all the same.
     pub(super) detached: bool,
 }
 
@@ -74,14 +76,14 @@ impl<W> Claim<W> {
         Self {
             task,
             pool,
-            is_known: false,
+            predates_wait: false,
             standing: Standing::Coming,
             awaited_in: None,
-            awaited_at: 0,
-            waits: Few::default(),
-            awaits: 0,
-            blocked_at: 0,
-            lends: None,
+            index_in_wait: 0,
+            open_waits: Few::default(),
+            awaited_count: 0,
+            index_in_blocked: 0,
+            lent_pool: None,
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) struct Demand {
     pub(super) available: usize,
     /// Those of them that have a free unit.
     pub(super) free: Free,
-    /// Who waits, a queue per pool and policy.
+    /// Of those in line, one for each pool and policy.
     pub(super) queues: Vec<QueueKey>,
     last_used: u64,
 }
@@ -60,7 +60,7 @@ pub(super) struct Candidate<'a> {
     pub(super) key: AgentKey,
     pub(super) skills: &'a BTreeSet<SkillId>,
     pub(super) available: bool,
-    /// Its place among the agents with a free unit, if it is available and has one.
+    /// How loaded it is, if it is available and has a free unit.
     pub(super) free: Option<&'a Load>,
 }
 
@@ -126,7 +126,7 @@ impl Demands {
             .flatten()
     }
 
-    /// Puts a demand for `skills` in use. The caller has found the agents that meet it, and lists it with them.
+    /// Puts a demand for `skills` in use. The caller has found the agents that meet it, and adds it to their `demands`.
     pub(super) fn insert<'a>(
         &mut self,
         skills: &[SkillId],

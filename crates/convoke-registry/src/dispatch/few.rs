@@ -1,6 +1,6 @@
 //! A list of what there is mostly one of.
 
-/// Its order is of no account, so that one is taken out by its place without a search.
+/// Its order is of no account, so that one is taken out by its index without a search.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(super) struct Few<T> {
@@ -22,26 +22,26 @@ impl<T: Copy> Few<T> {
         self.first.into_iter().chain(self.others.iter().copied())
     }
 
-    /// Adds one; gives its place.
+    /// Adds one; gives its index.
     pub(super) fn push(&mut self, one: T) -> usize {
-        let place = self.len();
-        if place == 0 {
+        let index = self.len();
+        if index == 0 {
             self.first = Some(one);
         } else {
             self.others.push(one);
         }
-        place
+        index
     }
 
-    /// Takes out the one at a place; gives the one that has this place from now on, if one does.
-    pub(super) fn remove(&mut self, place: usize) -> Option<T> {
+    /// Takes out the one at an index; gives the one that has this index from now on, if one does.
+    pub(super) fn remove(&mut self, index: usize) -> Option<T> {
         let Some(last) = self.others.pop() else {
             self.first = None;
             return None;
         };
-        let vacated = match place.checked_sub(1) {
+        let vacated = match index.checked_sub(1) {
             None => self.first.as_mut(),
-            Some(place) => self.others.get_mut(place),
+            Some(index) => self.others.get_mut(index),
         };
         *vacated? = last;
         Some(last)

@@ -33,7 +33,7 @@ impl Free {
     }
 
     /// Moves an agent, which is listed as `load`, to where it belongs with so many units in use.
-    pub(super) fn reload(&mut self, load: &Load, active: u32) {
+    pub(super) fn reorder(&mut self, load: &Load, active: u32) {
         if !self.is_best(load) {
             let is_worse = active > load.active;
             // Moved as it is, since a copy of the id costs more than the rest.

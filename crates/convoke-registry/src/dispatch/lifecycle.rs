@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use convoke_core::{AgentId, SkillId};
 
-use super::{AgentKey, Availability, Dispatch, Refusal, agent::Agent, load::Load, pool::Place};
+use super::{AgentKey, Availability, Dispatch, Refusal, agent::Agent, load::Load, pool::Target};
 
 impl<W> Dispatch<W> {
     /// Adds an agent; `None` if its id is taken.
@@ -18,7 +18,7 @@ impl<W> Dispatch<W> {
         if let Some(agent) = self.agents.get_mut(key) {
             agent.demands = self.demands.add_agent(&agent.candidate());
         }
-        self.relist(key);
+        self.refresh_queues_of(key);
         self.grant();
         Some(key)
     }
@@ -36,12 +36,13 @@ impl<W> Dispatch<W> {
         self.by_id.remove(&agent.load.id);
         self.demands.remove_agent(&agent.candidate(), &agent.demands);
         for queue in agent.queues {
-            self.refuse(queue, &Refusal::AgentNotFound { agent: agent.load.id.clone() });
+            self.refuse_queue(queue, &Refusal::AgentNotFound { agent: agent.load.id.clone() });
         }
         for demand in agent.demands {
-            self.recheck(demand);
-            for queue in self.queues_of(Place::Demand(demand)).to_vec() {
-                self.list(queue);
+            self.refuse_if_hopeless(demand);
+            // As `refresh_queues_of` would, were the agent still there.
+            for queue in self.queues_of(Target::AnyWith(demand)).to_vec() {
+                self.refresh_queue(queue);
             }
         }
         self.refuse_endless();
@@ -69,13 +70,13 @@ impl<W> Dispatch<W> {
             // Before the agent leaves the free ones: who loses the last agent hears that, not that it is full.
             let refusal = Refusal::AgentUnavailable { agent: Some(agent_id) };
             for queue in queues {
-                self.refuse(queue, &refusal);
+                self.refuse_queue(queue, &refusal);
             }
             for demand in demands {
-                self.recheck(demand);
+                self.refuse_if_hopeless(demand);
             }
         }
-        self.reload(key, was_free, active);
+        self.set_active(key, was_free, active);
         if !is {
             self.refuse_endless();
         }

@@ -1,4 +1,4 @@
-//! Pools of slots, and the queues of those who wait for a lease and a slot of one pool.
+//! Pools of slots, and the queues of those in line for a lease and a slot of one pool.
 
 use std::collections::BTreeSet;
 
@@ -15,9 +15,9 @@ pub(super) type Age = u64;
 pub(super) struct Pool {
     pub(super) limit: usize,
     pub(super) taken: usize,
-    /// The queues that an agent with a free unit could serve, by the age of their first ticket.
+    /// The queues whose target has a free unit, by the age of their first ticket.
     pub(super) ready: BTreeSet<(Age, QueueKey)>,
-    /// How many tickets wait for a slot of this pool.
+    /// How many tickets are in line for a slot of this pool.
     pub(super) waiting: usize,
     /// Whether it is the slot of a task, lent to what that awaits.
     is_lent: bool,
@@ -46,28 +46,29 @@ impl Pool {
         self.taken > self.limit
     }
 
-    /// The age of the oldest ticket that only has to be granted, if a slot is free.
-    pub(super) fn next(&self) -> Option<Age> {
+    /// The age of the oldest ticket that a free unit and a free slot of this pool could serve now; `open` lists the pool
+    /// under it.
+    pub(super) fn grantable_since(&self) -> Option<Age> {
         self.ready.first().map(|(age, _)| *age).filter(|_| self.is_free())
     }
 }
 
-/// What a ticket waits for.
+/// What a ticket is in line for, besides the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Place {
+pub(super) enum Target {
     /// Any agent that meets a demand.
-    Demand(DemandKey),
+    AnyWith(DemandKey),
     /// This agent.
     Agent(AgentKey),
-    /// A slot, and nobody with it.
-    Slot,
+    /// Nobody: a slot is all that is asked for.
+    SlotAlone,
 }
 
-/// The tickets that wait for the same place and pool, oldest first.
+/// The tickets with the same target, pool and policy, oldest first.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(super) struct Queue {
-    pub(super) place: Place,
+    pub(super) target: Target,
     pub(super) pool: PoolKey,
     pub(super) policy: CapacityPolicy,
     pub(super) tickets: BTreeSet<(Age, ClaimKey)>,

@@ -55,9 +55,9 @@ pub enum WaitStep {
     Needs {
         /// Who waits.
         task: TaskId,
-        /// For a place of which agent.
+        /// For a unit of which agent.
         agent: AgentId,
-        /// Who has that place.
+        /// Who has that unit.
         holder: TaskId,
     },
 }

@@ -6,7 +6,7 @@ use super::{AgentKey, DemandKey, Dispatch, Refusal, agent::Agent, demand::Demand
 
 impl<W> Dispatch<W> {
     /// The demand for these skills, put in use if it is not.
-    pub(super) fn demand(&mut self, skills: &[SkillId]) -> DemandKey {
+    pub(super) fn demand_for(&mut self, skills: &[SkillId]) -> DemandKey {
         if let Some(demand) = self.demands.find(skills) {
             return demand;
         }
@@ -50,7 +50,7 @@ impl<W> Dispatch<W> {
         found.filter_map(|key| self.agents.get(key))
     }
 
-    /// Takes out of use what nobody waits for and what was not asked for lately.
+    /// Takes out of use what nobody is in line for and has not asked for lately.
     pub(super) fn retire_surplus(&mut self) {
         while let Some(surplus) = self.demands.surplus() {
             self.retire(surplus);
@@ -58,14 +58,10 @@ impl<W> Dispatch<W> {
     }
 
     /// Why nobody can ever serve a demand as things stand, or `None`.
-    pub(super) fn refusal(&mut self, key: DemandKey) -> Option<Refusal> {
+    pub(super) fn hopeless(&self, key: DemandKey) -> Option<Refusal> {
         let demand = self.demands.get(key)?;
         if demand.matching == 0 {
-            let skills = demand.skills().to_vec();
-            if demand.queues.is_empty() {
-                self.retire(key);
-            }
-            Some(Refusal::CapabilityNotFound { agent: None, skills })
+            Some(Refusal::CapabilityNotFound { agent: None, skills: demand.skills().to_vec() })
         } else if demand.available == 0 {
             Some(Refusal::AgentUnavailable { agent: None })
         } else {
@@ -73,7 +69,14 @@ impl<W> Dispatch<W> {
         }
     }
 
-    pub(super) fn retire(&mut self, key: DemandKey) {
+    /// Takes a demand out of use that no agent meets, unless somebody is in line for it.
+    pub(super) fn retire_if_unmet(&mut self, key: DemandKey) {
+        if self.demands.get(key).is_some_and(Demand::is_idle_and_unmet) {
+            self.retire(key);
+        }
+    }
+
+    fn retire(&mut self, key: DemandKey) {
         if let Some(demand) = self.demands.get(key) {
             let met: Vec<_> = self.with_skills(demand.skills()).collect();
             for agent in met {
@@ -85,13 +88,14 @@ impl<W> Dispatch<W> {
         self.demands.remove(key);
     }
 
-    /// Refuses all who wait for a demand that nobody can serve any more.
-    pub(super) fn recheck(&mut self, demand: DemandKey) {
-        if let Some(refusal) = self.refusal(demand) {
+    /// Refuses all who are in line for a demand that nobody can serve any more.
+    pub(super) fn refuse_if_hopeless(&mut self, demand: DemandKey) {
+        if let Some(refusal) = self.hopeless(demand) {
             let queues = self.demands.get(demand).map(|demand| demand.queues.clone()).unwrap_or_default();
             for queue in queues {
-                self.refuse(queue, &refusal);
+                self.refuse_queue(queue, &refusal);
             }
+            self.retire_if_unmet(demand);
         }
     }
 }

@@ -22,7 +22,7 @@ use super::{
     ClaimKey, Dispatch, Effect, Refusal, WaitStep,
     agent::Agent,
     claim::{Claim, Standing},
-    pool::Place,
+    pool::Target,
 };
 
 /// What can end or not.
@@ -30,8 +30,8 @@ use super::{
 enum Node {
     /// A task.
     Claim(ClaimKey),
-    /// Standing in line for a place.
-    Place(Place),
+    /// Standing in line for a target.
+    Target(Target),
 }
 
 /// What the end of a node rests on.
@@ -51,7 +51,7 @@ impl<W> Dispatch<W> {
         if let Some(ticket) = claim.ticket() {
             // Nothing hangs on its end, so that it cannot wait for itself; or a unit for it comes free whatever it awaits,
             // which is the rule where many are asked at once.
-            if claim.awaited_in.is_none() || matches!(self.rest_of_place(ticket.place), Rest::Nothing) {
+            if claim.awaited_in.is_none() || matches!(self.needs_of_target(ticket.target), Rest::Nothing) {
                 return None;
             }
         }
@@ -65,10 +65,10 @@ impl<W> Dispatch<W> {
     pub(super) fn refuse_endless(&mut self) {
         while let Some((key, path)) = self.youngest_endless() {
             let refusal = Refusal::WaitCycle { path };
-            if self.claims.get(key).is_some_and(|claim| claim.is_known) {
+            if self.claims.get(key).is_some_and(|claim| claim.predates_wait) {
                 self.refuse_wait(key, refusal);
             } else {
-                self.refuse_one(key, refusal);
+                self.refuse_claim(key, refusal);
             }
         }
     }
@@ -95,34 +95,36 @@ impl<W> Dispatch<W> {
     /// What the end of a node rests on, as things stand.
     fn rest(&self, node: Node) -> Rest {
         match node {
-            Node::Claim(key) => self.claims.get(key).map_or(Rest::Nothing, |claim| self.rest_of_claim(claim)),
-            Node::Place(place) => self.rest_of_place(place),
+            Node::Claim(key) => {
+                self.claims.get(key).map_or(Rest::Nothing, |claim| self.needs_of_claim(claim))
+            }
+            Node::Target(target) => self.needs_of_target(target),
         }
     }
 
-    fn rest_of_claim(&self, claim: &Claim<W>) -> Rest {
+    fn needs_of_claim(&self, claim: &Claim<W>) -> Rest {
         match &claim.standing {
             Standing::Coming => Rest::Nothing,
-            Standing::Queued(ticket) => Rest::Any(vec![Node::Place(ticket.place)]),
+            Standing::Queued(ticket) => Rest::Any(vec![Node::Target(ticket.target)]),
             // Detached work has no waits.
             Standing::Holding(_) => {
-                let waits = claim.waits.iter().filter_map(|wait| self.waits.get(wait));
+                let waits = claim.open_waits.iter().filter_map(|wait| self.waits.get(wait));
                 Rest::All(waits.flat_map(|wait| wait.awaited.iter()).map(Node::Claim).collect())
             }
         }
     }
 
-    fn rest_of_place(&self, place: Place) -> Rest {
+    fn needs_of_target(&self, target: Target) -> Rest {
         let mut blocked = Vec::new();
         // One that ends is enough, so that this mostly looks at the first.
         let mut holds_up = |agent: &Agent| {
             blocked.extend(agent.blocked.iter().map(Node::Claim));
             !agent.has_unit_that_ends()
         };
-        let all_hold_up = match place {
-            Place::Slot => return Rest::Nothing,
-            Place::Agent(agent) => self.agents.get(agent).is_none_or(&mut holds_up),
-            Place::Demand(demand) => {
+        let all_hold_up = match target {
+            Target::SlotAlone => return Rest::Nothing,
+            Target::Agent(agent) => self.agents.get(agent).is_none_or(&mut holds_up),
+            Target::AnyWith(demand) => {
                 self.agents_of(demand).filter(|agent| agent.is_available()).all(&mut holds_up)
             }
         };
@@ -212,7 +214,7 @@ impl<'a, W> Search<'a, W> {
             .iter()
             .filter_map(|node| match node {
                 Node::Claim(key) => self.dispatch.claims.get(*key),
-                Node::Place(_) => None,
+                Node::Target(_) => None,
             })
             .collect();
         claims.windows(2).filter_map(|pair| self.step(pair.first()?, pair.last()?)).collect()

@@ -92,8 +92,8 @@ impl Both {
                 self.machine.forfeit(self.claim(*task), false);
                 Told::Done(true)
             }
-            Call::OpenWait { wait, waiter } => {
-                let opened = self.machine.open_wait(self.claim(*waiter));
+            Call::OpenWait { wait, awaiter } => {
+                let opened = self.machine.open_wait(self.claim(*awaiter));
                 if let Some(opened) = opened {
                     self.waits.insert(*wait, opened);
                 }
@@ -234,7 +234,7 @@ impl Both {
             let RefStanding::Holding { slot, .. } = claim.standing else { continue };
             let slot = slot.map(|slot| match slot {
                 Slot::Own(pool) => self.pools[pool],
-                Slot::Lent(lender) => self.machine.claims[self.claim(lender)].lends.unwrap(),
+                Slot::Lent(lender) => self.machine.claims[self.claim(lender)].lent_pool.unwrap(),
             });
             let holding = self.machine.claims[self.claim(task)].holding();
             assert_eq!(holding.map(|holding| holding.slot), Some(slot), "{task}");

@@ -74,7 +74,7 @@ fn a_waiter_that_merely_started_a_child_blocks_nobody() {
 #[test]
 fn an_empty_wait_blocks_nobody() {
     let mut house = two_parents(4);
-    house.call(&Call::OpenWait { wait: 'P', waiter: 'P' });
+    house.call(&Call::OpenWait { wait: 'P', awaiter: 'P' });
     assert_eq!(house.calls('Q', 'D', "a"), "waits");
     house.empties();
 }
@@ -89,7 +89,7 @@ fn a_wait_that_has_ended_blocks_nobody() {
 }
 
 #[test]
-fn an_agent_with_a_place_that_ends_refuses_nobody() {
+fn an_agent_with_a_unit_that_ends_refuses_nobody() {
     let mut house = House::new(4, &[("a", 2), ("b", 1)]);
     house.asks('P', "a");
     house.asks('X', "a");
@@ -100,7 +100,7 @@ fn an_agent_with_a_place_that_ends_refuses_nobody() {
 }
 
 #[test]
-fn an_agent_whose_places_are_all_blocked_refuses() {
+fn an_agent_whose_units_are_all_blocked_refuses() {
     let mut house = House::new(4, &[("a", 2), ("b", 1)]);
     house.asks('P', "a");
     house.asks('Q', "a");
@@ -111,7 +111,7 @@ fn an_agent_whose_places_are_all_blocked_refuses() {
 }
 
 #[test]
-fn a_place_that_is_blocked_by_what_can_end_refuses_nobody() {
+fn a_unit_that_is_blocked_by_what_can_end_refuses_nobody() {
     let mut house = two_parents(4);
     house.calls('Q', 'X', "c");
     assert_eq!(house.calls('P', 'C', "b"), "waits", "`Q` awaits `X`, which can end");

@@ -54,13 +54,13 @@ impl House {
     }
 
     /// A running task awaits one that is there already.
-    pub(super) fn awaits(&mut self, waiter: Name, task: Name) -> String {
-        let wait = self.wait_of(waiter);
+    pub(super) fn awaits(&mut self, awaiter: Name, task: Name) -> String {
+        let wait = self.wait_of(awaiter);
         self.call(&Call::Await { wait, task })
     }
 
-    pub(super) fn stops_waiting(&mut self, waiter: Name) {
-        self.call(&Call::CloseWait { wait: waiter });
+    pub(super) fn stops_waiting(&mut self, awaiter: Name) {
+        self.call(&Call::CloseWait { wait: awaiter });
     }
 
     pub(super) fn ends(&mut self, task: Name) {
@@ -79,11 +79,11 @@ impl House {
         self.call(&Call::Set { agent, availability: Availability::Offline });
     }
 
-    fn wait_of(&mut self, waiter: Name) -> Name {
-        if !self.both.reference.waits.contains_key(&waiter) {
-            assert_eq!(self.call(&Call::OpenWait { wait: waiter, waiter }), "done");
+    fn wait_of(&mut self, awaiter: Name) -> Name {
+        if !self.both.reference.waits.contains_key(&awaiter) {
+            assert_eq!(self.call(&Call::OpenWait { wait: awaiter, awaiter }), "done");
         }
-        waiter
+        awaiter
     }
 
     /// What those who waited were told since the last question.

@@ -10,7 +10,7 @@ use convoke_core::CapacityPolicy;
 use crate::dispatch::{
     AgentKey, ClaimKey, Dispatch, PoolKey, QueueKey,
     claim::{Claim, Holding, Ticket},
-    pool::{Place, Pool},
+    pool::{Pool, Target},
 };
 
 impl<W: Debug> Dispatch<W> {
@@ -46,12 +46,12 @@ impl<W: Debug> Dispatch<W> {
             assert!(agent.load.active <= agent.load.max);
             assert_eq!(agent.detached as usize, own.iter().filter(|(.., holding)| holding.detached).count());
             let awaits =
-                |claim: &Claim<W>| claim.waits.iter().any(|wait| !self.waits[wait].awaited.is_empty());
+                |claim: &Claim<W>| claim.open_waits.iter().any(|wait| !self.waits[wait].awaited.is_empty());
             let blocked: BTreeSet<_> =
                 own.iter().filter(|(_, claim, _)| awaits(claim)).map(|(key, ..)| *key).collect();
             assert_eq!(agent.blocked.iter().collect::<BTreeSet<_>>(), blocked);
-            let places = agent.blocked.iter().map(|key| self.claims[key].blocked_at);
-            assert!(places.eq(0..agent.blocked.len()));
+            let indices = agent.blocked.iter().map(|key| self.claims[key].index_in_blocked);
+            assert!(indices.eq(0..agent.blocked.len()));
             assert_eq!(self.by_id[&agent.load.id], key);
         }
         assert!(
@@ -76,9 +76,13 @@ impl<W: Debug> Dispatch<W> {
     fn check_slots(&self) {
         let mut lent = HashSet::new();
         for (key, claim) in &self.claims {
-            let Some(lends) = claim.lends else { continue };
-            assert!(claim.holding().is_some() && self.pools[lends].is_lent() && self.pools[lends].limit == 1);
-            assert!(lent.insert(lends), "{key:?}");
+            let Some(lent_pool) = claim.lent_pool else { continue };
+            assert!(
+                claim.holding().is_some()
+                    && self.pools[lent_pool].is_lent()
+                    && self.pools[lent_pool].limit == 1
+            );
+            assert!(lent.insert(lent_pool), "{key:?}");
         }
         for (key, pool) in &self.pools {
             let holders: Vec<_> = self.holdings().filter(|(.., one)| one.slot == Some(key)).collect();
@@ -93,7 +97,7 @@ impl<W: Debug> Dispatch<W> {
             };
             // A limit that is closed leaves its slots to those who have them.
             let is_lent = self.pools.get(slot).is_some_and(Pool::is_lent);
-            let is_borrower = self.lent_to(claim) == Some(slot);
+            let is_borrower = self.lender_slot(claim) == Some(slot);
             assert!(if is_lent { is_borrower } else { slot == claim.pool }, "{key:?} has the slot {slot:?}");
             assert!(!(holding.detached && is_lent), "{key:?} is detached and keeps what it was lent");
         }
@@ -102,52 +106,52 @@ impl<W: Debug> Dispatch<W> {
     /// Who awaits and who is awaited know each other; nobody waits who is detached or does not run.
     fn check_waits(&self) {
         for (key, wait) in &self.waits {
-            let waiter = &self.claims[wait.waiter];
+            let awaiter = &self.claims[wait.awaiter];
             assert!(
-                waiter.waits.iter().any(|wait| wait == key)
-                    && waiter.holding().is_some_and(|holding| !holding.detached)
+                awaiter.open_waits.iter().any(|wait| wait == key)
+                    && awaiter.holding().is_some_and(|holding| !holding.detached)
             );
             assert!(wait.awaited.iter().all(|claim| self.claims[claim].awaited_in == Some(key)));
-            let places = wait.awaited.iter().map(|claim| self.claims[claim].awaited_at);
-            assert!(places.eq(0..wait.awaited.len()));
+            let indices = wait.awaited.iter().map(|claim| self.claims[claim].index_in_wait);
+            assert!(indices.eq(0..wait.awaited.len()));
         }
         for (key, claim) in &self.claims {
             assert!(
                 claim.awaited_in.is_none_or(|wait| self.waits[wait].awaited.iter().any(|one| one == key))
             );
-            assert!(claim.waits.iter().all(|wait| self.waits[wait].waiter == key));
+            assert!(claim.open_waits.iter().all(|wait| self.waits[wait].awaiter == key));
             assert_eq!(
-                claim.awaits,
-                claim.waits.iter().map(|wait| self.waits[wait].awaited.len()).sum::<usize>()
+                claim.awaited_count,
+                claim.open_waits.iter().map(|wait| self.waits[wait].awaited.len()).sum::<usize>()
             );
-            assert_eq!(claim.waits.iter().collect::<HashSet<_>>().len(), claim.waits.len());
+            assert_eq!(claim.open_waits.iter().collect::<HashSet<_>>().len(), claim.open_waits.len());
         }
     }
 
     /// Every ticket stands in one queue of its own limit, and in one of the slot that is lent to it, if one is.
     fn check_tickets(&self) {
-        let mut places = 0;
+        let mut memberships = 0;
         for (key, claim, ticket) in self.tickets() {
-            let lent = self.lent_to(claim);
-            assert_eq!(ticket.lent.map(|queue| self.queues[queue].pool), lent);
-            for (queue, pool) in [(Some(ticket.queue), Some(claim.pool)), (ticket.lent, lent)] {
+            let lent = self.lender_slot(claim);
+            assert_eq!(ticket.lent_queue.map(|queue| self.queues[queue].pool), lent);
+            for (queue, pool) in [(Some(ticket.own_queue), Some(claim.pool)), (ticket.lent_queue, lent)] {
                 let (Some(queue), Some(pool)) = (queue, pool) else { continue };
                 let queue = &self.queues[queue];
-                assert_eq!((queue.place, queue.pool, queue.policy), (ticket.place, pool, ticket.policy));
+                assert_eq!((queue.target, queue.pool, queue.policy), (ticket.target, pool, ticket.policy));
                 assert!(queue.tickets.contains(&(ticket.age, key)));
-                places += 1;
+                memberships += 1;
             }
         }
-        assert_eq!(places, self.queues.values().map(|queue| queue.tickets.len()).sum::<usize>());
+        assert_eq!(memberships, self.queues.values().map(|queue| queue.tickets.len()).sum::<usize>());
     }
 
-    /// A queue has tickets, is known where it belongs, and is listed as ready iff its place has a free unit.
+    /// A queue has tickets, is known where it belongs, and is listed as ready iff its target has a free unit.
     fn check_queues(&self) {
         let mut ready: HashSet<(PoolKey, u64, QueueKey)> = HashSet::new();
         for (key, queue) in &self.queues {
             let (head, _) = queue.tickets.first().expect("an empty queue stays");
-            assert!(self.queues_of(queue.place).contains(&key));
-            let listed = Some(*head).filter(|_| self.best(queue.place).is_some());
+            assert!(self.queues_of(queue.target).contains(&key));
+            let listed = Some(*head).filter(|_| self.best(queue.target).is_some());
             assert_eq!(queue.listed, listed);
             ready.extend(listed.map(|age| (queue.pool, age, key)));
         }
@@ -168,7 +172,7 @@ impl<W: Debug> Dispatch<W> {
     fn check_settled(&self) {
         assert_eq!(self.open, BTreeSet::new());
         for (key, _, ticket) in self.tickets() {
-            let has_unit = self.best(ticket.place).is_some();
+            let has_unit = self.best(ticket.target).is_some();
             assert!(!(has_unit && self.free_slot(key).is_some()), "{ticket:?} could be granted");
             assert!(has_unit || ticket.policy == CapacityPolicy::Wait, "{ticket:?} does not wait for this");
         }
@@ -193,7 +197,7 @@ impl<W: Debug> Dispatch<W> {
 
     fn can_end(&self, claim: &Claim<W>, ends: &HashSet<ClaimKey>) -> bool {
         let Some(ticket) = claim.ticket() else {
-            let awaited = claim.waits.iter().flat_map(|wait| self.waits[wait].awaited.iter());
+            let awaited = claim.open_waits.iter().flat_map(|wait| self.waits[wait].awaited.iter());
             return awaited.into_iter().all(|one| ends.contains(&one));
         };
         let serves = |agent: AgentKey| {
@@ -202,10 +206,10 @@ impl<W: Debug> Dispatch<W> {
             one.is_available()
                 && (one.load.active < one.load.max || holders().any(|(key, ..)| ends.contains(&key)))
         };
-        match ticket.place {
-            Place::Slot => true,
-            Place::Agent(agent) => serves(agent),
-            Place::Demand(demand) => {
+        match ticket.target {
+            Target::SlotAlone => true,
+            Target::Agent(agent) => serves(agent),
+            Target::AnyWith(demand) => {
                 let skills = self.demands.get(demand).unwrap().skills();
                 let has_all =
                     |agent: &AgentKey| skills.iter().all(|one| self.agents[*agent].skills.contains(one));

@@ -52,13 +52,13 @@ proptest! {
 
     #[test]
     fn many_waits_end_in_any_order(
-        waiters in Just(vec!['P', 'Q', 'R', 'S']).prop_shuffle(),
+        awaiters in Just(vec!['P', 'Q', 'R', 'S']).prop_shuffle(),
         children in Just(vec!['A', 'B', 'C', 'D']).prop_shuffle(),
     ) {
         let mut house = House::new(12, &[("a", 4), ("b", 8)]);
-        for (waiter, child) in "PQRS".chars().zip("EFGH".chars()) {
-            house.asks(waiter, "a");
-            house.calls(waiter, child, "b");
+        for (awaiter, child) in "PQRS".chars().zip("EFGH".chars()) {
+            house.asks(awaiter, "a");
+            house.calls(awaiter, child, "b");
         }
         for child in "ABCD".chars() {
             house.calls('P', child, "b");
@@ -66,8 +66,8 @@ proptest! {
         for child in children {
             house.ends(child);
         }
-        for waiter in waiters {
-            house.stops_waiting(waiter);
+        for awaiter in awaiters {
+            house.stops_waiting(awaiter);
         }
         house.empties();
     }

@@ -102,8 +102,8 @@ fn what_is_detached_waits_no_more_and_opens_no_wait() {
     let mut house = one_slot();
     house.calls('C', 'D', "c");
     house.detaches('C');
-    assert_eq!(house.call(&Call::OpenWait { wait: 'w', waiter: 'C' }), "nothing");
-    assert_eq!(house.call(&Call::OpenWait { wait: 'w', waiter: 'X' }), "nothing", "nobody knows it");
+    assert_eq!(house.call(&Call::OpenWait { wait: 'w', awaiter: 'C' }), "nothing");
+    assert_eq!(house.call(&Call::OpenWait { wait: 'w', awaiter: 'X' }), "nothing", "nobody knows it");
     house.empties();
 }
 
@@ -123,7 +123,7 @@ fn a_closed_wait_lends_no_more() {
 fn a_request_for_a_wait_that_is_closed_is_awaited_by_nobody() {
     let mut house = House::new(1, &AGENTS);
     house.asks('P', "a");
-    house.call(&Call::OpenWait { wait: 'P', waiter: 'P' });
+    house.call(&Call::OpenWait { wait: 'P', awaiter: 'P' });
     house.stops_waiting('P');
     let request = Request { awaited_in: Some('P'), ..Request::new('C', Wanted::agent("b")) };
     assert_eq!(house.call(&Call::Request(request)), "waits");
@@ -182,7 +182,7 @@ fn a_task_that_is_not_in_line_yet_can_be_awaited_and_borrows_when_it_asks() {
 fn a_slot_is_not_lent_to_another_limit() {
     let mut house = House::new(1, &AGENTS);
     house.asks('P', "a");
-    house.call(&Call::OpenWait { wait: 'P', waiter: 'P' });
+    house.call(&Call::OpenWait { wait: 'P', awaiter: 'P' });
     let request = |task| Request { pool: 1, awaited_in: Some('P'), ..Request::new(task, Wanted::agent("b")) };
     assert_eq!(house.call(&Call::Request(request('C'))), "has b");
     assert_eq!(house.calls('P', 'D', "c"), "has c", "the slot of `P` was still there to lend");

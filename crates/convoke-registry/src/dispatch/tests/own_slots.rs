@@ -73,7 +73,7 @@ fn who_lets_go_of_another_that_asks_for_its_agent_hangs_nobody() {
 #[test]
 fn what_ends_with_several_waits_lends_nothing_between_them() {
     let mut house = one_slot();
-    house.call(&Call::OpenWait { wait: 'w', waiter: 'P' });
+    house.call(&Call::OpenWait { wait: 'w', awaiter: 'P' });
     let request = Request { awaited_in: Some('w'), ..Request::new('D', Wanted::agent("c")) };
     assert_eq!(house.call(&Call::Request(request)), "waits");
     house.ends('P');

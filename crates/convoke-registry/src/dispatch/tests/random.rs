@@ -179,10 +179,10 @@ impl Run {
                 Call::Request(Request { task, want, policy, pool, is_claimed: claimed.is_some(), awaited_in })
             }
             Op::Nested { parent, want } => {
-                let (waiter, task) = (self.holding(parent)?, self.fresh());
+                let (awaiter, task) = (self.holding(parent)?, self.fresh());
                 let wait = self.fresh();
-                self.both.call(&Call::OpenWait { wait, waiter });
-                let pool = self.both.reference.claims[&waiter].pool;
+                self.both.call(&Call::OpenWait { wait, awaiter });
+                let pool = self.both.reference.claims[&awaiter].pool;
                 Call::Request(Request { pool, awaited_in: Some(wait), ..Request::new(task, want) })
             }
             Op::Release { nth } => Call::Release { task: self.holding(nth)? },
@@ -193,8 +193,8 @@ impl Run {
                 Call::Withdraw { task: self.claim(nth, waits)? }
             }
             Op::OpenWait { nth } => {
-                let waiter = self.holding(nth)?;
-                Call::OpenWait { wait: self.fresh(), waiter }
+                let awaiter = self.holding(nth)?;
+                Call::OpenWait { wait: self.fresh(), awaiter }
             }
             Op::Await { wait, nth } => {
                 let task = self.claim(nth, |_| true)?;
@@ -211,7 +211,7 @@ impl Run {
                     4 => Call::CloseWait { wait: task },
                     _ => {
                         let wait = self.fresh();
-                        Call::OpenWait { wait, waiter: task }
+                        Call::OpenWait { wait, awaiter: task }
                     }
                 }
             }

@@ -36,7 +36,7 @@ pub(super) struct RefClaim {
     pub(super) standing: RefStanding,
     pub(super) awaited_in: Option<Name>,
     /// Whether it was there before anybody awaited it.
-    is_known: bool,
+    predates_wait: bool,
     /// Whether it has lost the slot that it was lent, and taken one of its own, free or not.
     has_moved: bool,
     /// Whether it has opened a wait, and has not given its slot up since.
@@ -62,7 +62,7 @@ struct Unit(Option<&'static str>);
 
 #[derive(Clone, Debug)]
 pub(super) struct RefWait {
-    pub(super) waiter: Name,
+    pub(super) awaiter: Name,
     pub(super) awaited: BTreeSet<Name>,
 }
 
@@ -112,7 +112,7 @@ impl Reference {
                 Told::Done(agent.map(|agent| agent.availability = *availability).is_some())
             }
             Call::Claim { task, pool } => {
-                self.claims.insert(*task, RefClaim { is_known: true, ..RefClaim::coming(*pool) });
+                self.claims.insert(*task, RefClaim { predates_wait: true, ..RefClaim::coming(*pool) });
                 Told::Done(true)
             }
             Call::Request(request) => self.request(request),
@@ -142,18 +142,18 @@ impl Reference {
                 }
                 Told::Done(true)
             }
-            Call::OpenWait { wait, waiter } => {
-                let runs = self.holding_mut(*waiter).is_some_and(|(_, detached)| !*detached);
+            Call::OpenWait { wait, awaiter } => {
+                let runs = self.holding_mut(*awaiter).is_some_and(|(_, detached)| !*detached);
                 if runs {
-                    self.claims.get_mut(waiter).unwrap().lends = true;
-                    self.waits.insert(*wait, RefWait { waiter: *waiter, awaited: BTreeSet::new() });
+                    self.claims.get_mut(awaiter).unwrap().lends = true;
+                    self.waits.insert(*wait, RefWait { awaiter: *awaiter, awaited: BTreeSet::new() });
                 }
                 Told::Done(runs)
             }
             Call::Await { wait, task } => {
                 let linked = self.link(*wait, *task);
-                let waiter = self.waits.get(wait).map(|wait| wait.waiter);
-                if linked && waiter.is_some_and(|one| !self.ending().contains(&one)) && self.refuses_one() {
+                let awaiter = self.waits.get(wait).map(|wait| wait.awaiter);
+                if linked && awaiter.is_some_and(|one| !self.ending().contains(&one)) && self.refuses_one() {
                     self.unlink(*task);
                     return Told::Refused(ErrorCode::WaitCycle);
                 }
@@ -218,7 +218,7 @@ impl Reference {
             if let Some((task, code)) = refused
                 && (code != ErrorCode::WaitCycle || self.refuses_one())
             {
-                if code == ErrorCode::WaitCycle && self.claims[&task].is_known {
+                if code == ErrorCode::WaitCycle && self.claims[&task].predates_wait {
                     self.refuse_wait(task);
                 } else {
                     self.forget(task);
@@ -351,7 +351,7 @@ impl Reference {
     /// Whose slot a task may borrow.
     fn lender(&self, task: Name) -> Option<Name> {
         let claim = &self.claims[&task];
-        let lender = self.waits.get(&claim.awaited_in?)?.waiter;
+        let lender = self.waits.get(&claim.awaited_in?)?.awaiter;
         let lends = self.claims.get(&lender).is_some_and(|one| one.lends && one.pool == claim.pool);
         lends.then_some(lender)
     }
@@ -391,7 +391,7 @@ impl Reference {
     fn awaited(&self, task: Name) -> impl Iterator<Item = Name> + '_ {
         self.waits
             .values()
-            .filter(move |wait| wait.waiter == task)
+            .filter(move |wait| wait.awaiter == task)
             .flat_map(|wait| wait.awaited.iter().copied())
     }
 
@@ -473,7 +473,7 @@ impl Reference {
 
     fn close_waits(&mut self, task: Name) {
         let own: Vec<_> =
-            self.waits.iter().filter(|(_, wait)| wait.waiter == task).map(|(&name, _)| name).collect();
+            self.waits.iter().filter(|(_, wait)| wait.awaiter == task).map(|(&name, _)| name).collect();
         for wait in own {
             self.close_wait(wait);
         }
@@ -489,6 +489,6 @@ impl Reference {
 impl RefClaim {
     fn coming(pool: usize) -> Self {
         let standing = RefStanding::Coming;
-        Self { pool, standing, awaited_in: None, is_known: false, has_moved: false, lends: false }
+        Self { pool, standing, awaited_in: None, predates_wait: false, has_moved: false, lends: false }
     }
 }

@@ -21,7 +21,7 @@ pub(super) enum Call {
     Release { task: Name },
     Detach { task: Name },
     Forfeit { task: Name, with_unit: bool },
-    OpenWait { wait: Name, waiter: Name },
+    OpenWait { wait: Name, awaiter: Name },
     Await { wait: Name, task: Name },
     CloseWait { wait: Name },
 }

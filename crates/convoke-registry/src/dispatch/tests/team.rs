@@ -198,7 +198,7 @@ impl<R: Rules> Team<R> {
                 self.call(&Call::Release { task: name(task) });
             }
             Some(Op::Call(specs)) => {
-                self.call(&Call::OpenWait { wait: name(task), waiter: name(task) });
+                self.call(&Call::OpenWait { wait: name(task), awaiter: name(task) });
                 for spec in specs {
                     let child = self.start(spec, Some(task));
                     self.tasks[task].awaited.push(child);
@@ -222,7 +222,7 @@ impl<R: Rules> Team<R> {
         if is_there.is_none_or(|claim| claim.awaited_in.is_some()) {
             return;
         }
-        self.call(&Call::OpenWait { wait: name(task), waiter: name(task) });
+        self.call(&Call::OpenWait { wait: name(task), awaiter: name(task) });
         if self.call(&Call::Await { wait: name(task), task: name(other) }) == Told::Done(true) {
             self.tasks[task].awaited.push(other);
         } else {
