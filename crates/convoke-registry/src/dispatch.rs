@@ -278,14 +278,14 @@ impl<W> Dispatch<W> {
         Err(refusal)
     }
 
-    /// Takes a claim out of line, or away before it is in line; gives back its waiter if it was in line.
+    /// Takes a claim out of line, or away before it is in line; gives back its waiter if it was in line. It held
+    /// nothing that another could be granted now.
     pub(crate) fn withdraw(&mut self, key: ClaimKey) -> Option<W> {
         if self.claims.get(key)?.holding().is_some() {
             return None;
         }
         let waiter = self.unqueue(key);
         self.forget(key);
-        self.grant();
         waiter
     }
 
