@@ -70,12 +70,14 @@ mod refusal;
 mod requirements;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod wait_graph;
 mod waiting;
 
 use std::collections::{BTreeSet, HashMap};
 
 use agent::Agent;
+pub use agent::Availability;
 use claim::{Claim, Holding, Standing};
 use demand::Demands;
 use lending::Wait;
@@ -83,6 +85,7 @@ use load::Load;
 use pool::{Age, Pool, Queue, Target};
 pub use refusal::{Refusal, WaitStep};
 use slotmap::{SlotMap, new_key_type};
+pub(crate) use usage::{AgentLoad, PoolLoad};
 
 use convoke_core::{AgentId, CapacityPolicy, SkillId, TaskId};
 
@@ -97,18 +100,6 @@ new_key_type! {
     pub(crate) struct WaitKey;
     struct DemandKey;
     struct QueueKey;
-}
-
-/// Whether an agent takes new work. Any state can follow any other; running leases are untouched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Availability {
-    /// Takes new work.
-    #[default]
-    Available,
-    /// Finishes what it has and takes nothing new.
-    Draining,
-    /// Takes nothing.
-    Offline,
 }
 
 /// A request for capacity.
@@ -163,22 +154,6 @@ pub(crate) enum Effect<W> {
 /// A free unit of an agent, or what stands for one where nobody's is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unit(Option<AgentKey>);
-
-/// What one agent has under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AgentLoad {
-    pub(crate) availability: Availability,
-    pub(crate) active: u32,
-    pub(crate) detached: u32,
-    pub(crate) waiting: usize,
-}
-
-/// What one pool has under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PoolLoad {
-    pub(crate) taken: usize,
-    pub(crate) waiting: usize,
-}
 
 /// The machine. `W` is whatever the caller needs to answer who is in line.
 #[derive(Debug)]
@@ -278,17 +253,6 @@ impl<W> Dispatch<W> {
         Err(refusal)
     }
 
-    /// Takes a claim out of line, or away before it is in line; gives back its waiter if it was in line. It held
-    /// nothing that another could be granted now.
-    pub(crate) fn withdraw(&mut self, key: ClaimKey) -> Option<W> {
-        if self.claims.get(key)?.holding().is_some() {
-            return None;
-        }
-        let waiter = self.unqueue(key);
-        self.forget(key);
-        waiter
-    }
-
     /// Gives a unit and its slot back.
     pub(crate) fn release(&mut self, key: ClaimKey) {
         let Some(claim) = self.claims.get_mut(key) else { return };
@@ -307,6 +271,48 @@ impl<W> Dispatch<W> {
         }
         self.give_back(holding.slot, lent_pool);
         self.grant();
+    }
+
+    /// Grants until no ticket is left that a unit and a slot could serve: the oldest of the oldest first.
+    fn grant(&mut self) {
+        while let Some(&(_, pool)) = self.open.first() {
+            // None of these is missing: an open pool has a ready queue, and that has a ticket and a unit.
+            let Some(&(_, queue)) = self.pools.get(pool).and_then(|pool| pool.ready.first()) else { return };
+            let Some(queue) = self.queues.get(queue) else { return };
+            let (Some(unit), Some(&(_, key))) = (self.best(queue.target), queue.tickets.first()) else {
+                return;
+            };
+            // Whichever pool let it be served, the slot that is lent to it comes first.
+            let slot = self.free_slot(key).unwrap_or(pool);
+            let Some(waiter) = self.unqueue(key) else { return };
+            self.hold(key, unit, slot);
+            self.effects.push(Effect::Granted { waiter, claim: key, agent: unit.0 });
+        }
+    }
+
+    /// Gives a unit and a slot, both free, to a claim.
+    fn hold(&mut self, key: ClaimKey, unit: Unit, slot: PoolKey) {
+        if let Some(agent_key) = unit.0
+            && let Some(agent) = self.agents.get(agent_key)
+        {
+            let (was_free, active) = (agent.is_free(), agent.load.active + 1);
+            self.set_active(agent_key, was_free, active);
+        }
+        self.change_pool(slot, |pool| pool.taken += 1);
+        if let Some(claim) = self.claims.get_mut(key) {
+            claim.standing = Standing::Holding(Holding { agent: unit.0, slot: Some(slot), detached: false });
+        }
+    }
+
+    /// Takes a claim out of line, or away before it is in line; gives back its waiter if it was in line. It held
+    /// nothing that another could be granted now.
+    pub(crate) fn withdraw(&mut self, key: ClaimKey) -> Option<W> {
+        if self.claims.get(key)?.holding().is_some() {
+            return None;
+        }
+        let waiter = self.unqueue(key);
+        self.forget(key);
+        waiter
     }
 
     /// Marks a lease as held by work that nobody awaits any more. It keeps a slot of its own; one that it was lent goes
@@ -340,36 +346,6 @@ impl<W> Dispatch<W> {
         let slot = claim.holding_mut().and_then(|holding| holding.slot.take());
         self.give_back(slot, lent_pool);
         self.grant();
-    }
-
-    /// The agent that a claim holds a unit of.
-    pub(crate) fn agent_of(&self, key: ClaimKey) -> Option<AgentKey> {
-        self.claims.get(key)?.holding()?.agent
-    }
-
-    pub(crate) fn agent_load(&self, key: AgentKey) -> Option<AgentLoad> {
-        let agent = self.agents.get(key)?;
-        let by_skills = agent.demands.iter().filter_map(|&demand| self.demands.get(demand));
-        let queues = by_skills.flat_map(|demand| &demand.queues).chain(&agent.queues);
-        // A ticket that is in line for a lent slot too is counted once.
-        let is_own = |queue: &&Queue| self.pools.get(queue.pool).is_some_and(|pool| !pool.is_lent());
-        Some(AgentLoad {
-            availability: agent.availability,
-            active: agent.load.active,
-            detached: agent.detached,
-            waiting: queues
-                .filter_map(|&queue| self.queues.get(queue))
-                .filter(is_own)
-                .map(|queue| queue.tickets.len())
-                .sum(),
-        })
-    }
-
-    pub(crate) fn pool_load(&self, key: PoolKey) -> PoolLoad {
-        self.pools.get(key).map_or(PoolLoad { taken: 0, waiting: 0 }, |pool| PoolLoad {
-            taken: pool.taken,
-            waiting: pool.waiting,
-        })
     }
 
     /// What a request is in line for, or why nobody can serve it. Callers rely on the order of the checks:
@@ -412,20 +388,6 @@ impl<W> Dispatch<W> {
         Refusal::CapacityExhausted { agent }
     }
 
-    /// Gives a unit and a slot, both free, to a claim.
-    fn hold(&mut self, key: ClaimKey, unit: Unit, slot: PoolKey) {
-        if let Some(agent_key) = unit.0
-            && let Some(agent) = self.agents.get(agent_key)
-        {
-            let (was_free, active) = (agent.is_free(), agent.load.active + 1);
-            self.set_active(agent_key, was_free, active);
-        }
-        self.change_pool(slot, |pool| pool.taken += 1);
-        if let Some(claim) = self.claims.get_mut(key) {
-            claim.standing = Standing::Holding(Holding { agent: unit.0, slot: Some(slot), detached: false });
-        }
-    }
-
     fn free_up(&mut self, slot: PoolKey) {
         self.change_pool(slot, |pool| pool.taken = pool.taken.saturating_sub(1));
     }
@@ -464,23 +426,6 @@ impl<W> Dispatch<W> {
         agent.load.active = active;
         if was_free != is_free {
             self.refresh_queues_of(key);
-        }
-    }
-
-    /// Grants until no ticket is left that a unit and a slot could serve: the oldest of the oldest first.
-    fn grant(&mut self) {
-        while let Some(&(_, pool)) = self.open.first() {
-            // None of these is missing: an open pool has a ready queue, and that has a ticket and a unit.
-            let Some(&(_, queue)) = self.pools.get(pool).and_then(|pool| pool.ready.first()) else { return };
-            let Some(queue) = self.queues.get(queue) else { return };
-            let (Some(unit), Some(&(_, key))) = (self.best(queue.target), queue.tickets.first()) else {
-                return;
-            };
-            // Whichever pool let it be served, the slot that is lent to it comes first.
-            let slot = self.free_slot(key).unwrap_or(pool);
-            let Some(waiter) = self.unqueue(key) else { return };
-            self.hold(key, unit, slot);
-            self.effects.push(Effect::Granted { waiter, claim: key, agent: unit.0 });
         }
     }
 }

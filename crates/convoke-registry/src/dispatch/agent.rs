@@ -4,7 +4,19 @@ use std::collections::BTreeSet;
 
 use convoke_core::SkillId;
 
-use super::{Availability, ClaimKey, DemandKey, QueueKey, demand::Candidate, few::Few, load::Load};
+use super::{ClaimKey, DemandKey, QueueKey, demand::Candidate, few::Few, load::Load};
+
+/// Whether an agent takes new work. Any state can follow any other; running leases are untouched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Availability {
+    /// Takes new work.
+    #[default]
+    Available,
+    /// Finishes what it has and takes nothing new.
+    Draining,
+    /// Takes nothing.
+    Offline,
+}
 
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
