@@ -49,6 +49,7 @@
 //! - `requirements`, `demand`: from the skills of a request to its demand, and the agents that meet it.
 //! - `agent`, `load`, `free`: an agent, and which one is best.
 //! - `lifecycle`: agents come, go, and take work or none.
+//! - `usage`: what is in use, for those who ask.
 //! - `refusal`: what is said to whom it is refused. `few`: a list of what there is mostly one of.
 //!
 //! **Invariants.** `free + leased = max` for each agent; `taken ≤ limit` for each pool, but for those who have lost a slot
@@ -207,9 +208,8 @@ impl<W> Dispatch<W> {
 
     /// Takes away a pool that nobody is in line for; leases from it go on and are released like any other.
     pub(crate) fn close_pool(&mut self, key: PoolKey) {
-        if let Some(age) = self.pools.remove(key).and_then(|pool| pool.grantable_since()) {
-            self.open.remove(&(age, key));
-        }
+        // With nobody in line it has no ready queue, so that `open` does not list it.
+        self.pools.remove(key);
     }
 
     /// Makes a claim that is not in line yet, so that it can be awaited before it is.
@@ -266,8 +266,8 @@ impl<W> Dispatch<W> {
             && let Some(agent) = self.agents.get_mut(agent_key)
         {
             agent.detached -= u32::from(holding.detached);
-            let (was_free, active) = (agent.is_free(), agent.load.active - 1);
-            self.set_active(agent_key, was_free, active);
+            let active = agent.load.active - 1;
+            self.set_active(agent_key, active);
         }
         self.give_back(holding.slot, lent_pool);
         self.grant();
@@ -295,8 +295,8 @@ impl<W> Dispatch<W> {
         if let Some(agent_key) = unit.0
             && let Some(agent) = self.agents.get(agent_key)
         {
-            let (was_free, active) = (agent.is_free(), agent.load.active + 1);
-            self.set_active(agent_key, was_free, active);
+            let active = agent.load.active + 1;
+            self.set_active(agent_key, active);
         }
         self.change_pool(slot, |pool| pool.taken += 1);
         if let Some(claim) = self.claims.get_mut(key) {
@@ -410,10 +410,10 @@ impl<W> Dispatch<W> {
 
     /// Sets how many units of an agent are in use, and moves it among, into or out of the free agents of each demand that it
     /// meets. If it became free or full, its queues follow.
-    fn set_active(&mut self, key: AgentKey, was_free: bool, active: u32) {
+    fn set_active(&mut self, key: AgentKey, active: u32) {
         let Some(agent) = self.agents.get_mut(key) else { return };
         let before = &agent.load;
-        let is_free = agent.is_available() && active < before.max;
+        let (was_free, is_free) = (agent.is_listed, agent.is_available() && active < before.max);
         for &demand in &agent.demands {
             let Some(demand) = self.demands.get_mut(demand) else { continue };
             match (was_free, is_free) {
@@ -424,6 +424,7 @@ impl<W> Dispatch<W> {
             }
         }
         agent.load.active = active;
+        agent.is_listed = is_free;
         if was_free != is_free {
             self.refresh_queues_of(key);
         }

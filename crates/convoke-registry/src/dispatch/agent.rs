@@ -26,6 +26,8 @@ pub(super) struct Agent {
     pub(super) skills: BTreeSet<SkillId>,
     pub(super) detached: u32,
     pub(super) availability: Availability,
+    /// Whether the demands that it meets list it among the agents with a free unit.
+    pub(super) is_listed: bool,
     /// The demands in use that it meets.
     pub(super) demands: Vec<DemandKey>,
     /// Of those in line for it by name.
@@ -41,6 +43,7 @@ impl Agent {
             skills,
             detached: 0,
             availability: Availability::Available,
+            is_listed: false,
             demands: Vec::new(),
             queues: Vec::new(),
             blocked: Few::default(),

@@ -17,6 +17,7 @@ impl<W> Dispatch<W> {
         self.by_id.insert(id, key);
         if let Some(agent) = self.agents.get_mut(key) {
             agent.demands = self.demands.add_agent(&agent.candidate());
+            agent.is_listed = agent.is_free();
         }
         self.refresh_queues_of(key);
         self.grant();
@@ -53,7 +54,7 @@ impl<W> Dispatch<W> {
     /// Sets whether an agent takes new work.
     pub(crate) fn set_availability(&mut self, key: AgentKey, availability: Availability) {
         let Some(agent) = self.agents.get_mut(key) else { return };
-        let (was, was_free, active) = (agent.is_available(), agent.is_free(), agent.load.active);
+        let (was, active) = (agent.is_available(), agent.load.active);
         agent.availability = availability;
         let is = agent.is_available();
         if was == is {
@@ -76,7 +77,8 @@ impl<W> Dispatch<W> {
                 self.refuse_if_hopeless(demand);
             }
         }
-        self.set_active(key, was_free, active);
+        // As many as before, of an agent that is free or no longer.
+        self.set_active(key, active);
         if !is {
             self.refuse_endless();
         }

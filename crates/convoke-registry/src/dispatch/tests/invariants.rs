@@ -52,6 +52,7 @@ impl<W: Debug> Dispatch<W> {
             assert_eq!(agent.blocked.iter().collect::<BTreeSet<_>>(), blocked);
             let indices = agent.blocked.iter().map(|key| self.claims[key].index_in_blocked);
             assert!(indices.eq(0..agent.blocked.len()));
+            assert_eq!(agent.is_listed, agent.is_free());
             assert_eq!(self.by_id[&agent.load.id], key);
         }
         assert!(
