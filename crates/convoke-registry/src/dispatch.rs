@@ -334,11 +334,8 @@ impl<W> Dispatch<W> {
         self.grant();
     }
 
-    /// Gives back the slot of work that nobody awaits any more, and its unit if `with_unit`.
-    pub(crate) fn forfeit(&mut self, key: ClaimKey, with_unit: bool) {
-        if with_unit {
-            return self.release(key);
-        }
+    /// Gives back the slot of work that nobody awaits any more; it keeps its unit until it is released.
+    pub(crate) fn forfeit_slot(&mut self, key: ClaimKey) {
         // Its waits end first: what they await is in line for the slot that it lends, and that pool goes away next.
         self.detach(key);
         let Some(claim) = self.claims.get_mut(key) else { return };

@@ -491,10 +491,9 @@ impl Shared {
                 let now = state.entries.get(agent).map(|entry| entry.generation);
                 busy.is_some() && busy == now
             });
-            state.dispatch.forfeit(claim, agent.is_none());
-            if let Some(agent) = agent {
-                state.forfeited.insert(agent, claim);
-            }
+            let Some(agent) = agent else { return state.dispatch.release(claim) };
+            state.dispatch.forfeit_slot(claim);
+            state.forfeited.insert(agent, claim);
         });
     }
 }

@@ -85,11 +85,8 @@ impl Both {
                 let done = self.on_holding(*task, Dispatch::detach);
                 if was_detached { Told::Done(false) } else { done }
             }
-            Call::Forfeit { task, with_unit: true } => {
-                self.on_holding(*task, |machine, claim| machine.forfeit(claim, true))
-            }
-            Call::Forfeit { task, with_unit: false } => {
-                self.machine.forfeit(self.claim(*task), false);
+            Call::ForfeitSlot { task } => {
+                self.machine.forfeit_slot(self.claim(*task));
                 Told::Done(true)
             }
             Call::OpenWait { wait, awaiter } => {

@@ -231,12 +231,14 @@ fn what_does_not_wait_for_capacity_hears_when_others_took_it() {
 
 #[test]
 fn what_is_given_up_opens_its_slot_and_its_unit_if_that_can_be_used_again() {
-    for (with_unit, next) in [(true, "has b"), (false, "waits")] {
+    for (given_up, next) in
+        [(Call::Release { task: 'P' }, "has b"), (Call::ForfeitSlot { task: 'P' }, "waits")]
+    {
         let mut house = House::new(1, &AGENTS);
         house.asks('P', "b");
         house.detaches('P');
         assert_eq!(house.asks('X', "c"), "waits");
-        house.call(&Call::Forfeit { task: 'P', with_unit });
+        house.call(&given_up);
         assert_eq!(house.news(), "X has c");
         house.ends('X');
         assert_eq!(house.asks('Y', "b"), next);
@@ -250,7 +252,7 @@ fn what_is_given_up_opens_its_slot_and_its_unit_if_that_can_be_used_again() {
 fn what_is_given_up_lends_no_more() {
     let mut house = one_slot();
     assert_eq!(house.calls('P', 'D', "c"), "waits");
-    house.call(&Call::Forfeit { task: 'P', with_unit: false });
+    house.call(&Call::ForfeitSlot { task: 'P' });
     house.ends('C');
     assert_eq!(house.news(), "D has c", "from the limit");
     house.empties();

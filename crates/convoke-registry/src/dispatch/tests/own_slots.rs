@@ -129,7 +129,7 @@ fn a_chain_keeps_one_slot_whatever_the_order_of_the_ends() {
 #[test]
 fn a_borrower_whose_lender_is_given_up_takes_a_slot_of_its_own() {
     let mut house = one_slot();
-    house.call(&Call::Forfeit { task: 'P', with_unit: false });
+    house.call(&Call::ForfeitSlot { task: 'P' });
     house.asks('X', "c");
     assert_eq!((house.taken(), house.news().as_str()), (1, ""), "`C` has it now");
     house.ends('C');

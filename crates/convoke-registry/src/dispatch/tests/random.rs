@@ -51,9 +51,8 @@ enum Op {
     Detach {
         nth: usize,
     },
-    Forfeit {
+    ForfeitSlot {
         nth: usize,
-        with_unit: bool,
     },
     Withdraw {
         nth: usize,
@@ -120,7 +119,7 @@ fn op() -> impl Strategy<Value = Op> {
         10 => (nth(), want()).prop_map(|(parent, want)| Op::Nested { parent, want }),
         4 => nth().prop_map(|nth| Op::Release { nth }),
         1 => nth().prop_map(|nth| Op::Detach { nth }),
-        1 => (nth(), any::<bool>()).prop_map(|(nth, with_unit)| Op::Forfeit { nth, with_unit }),
+        1 => nth().prop_map(|nth| Op::ForfeitSlot { nth }),
         1 => nth().prop_map(|nth| Op::Withdraw { nth }),
         5 => nth().prop_map(|nth| Op::OpenWait { nth }),
         3 => (nth(), nth()).prop_map(|(wait, nth)| Op::Await { wait, nth }),
@@ -187,7 +186,7 @@ impl Run {
             }
             Op::Release { nth } => Call::Release { task: self.holding(nth)? },
             Op::Detach { nth } => Call::Detach { task: self.holding(nth)? },
-            Op::Forfeit { nth, with_unit } => Call::Forfeit { task: self.holding(nth)?, with_unit },
+            Op::ForfeitSlot { nth } => Call::ForfeitSlot { task: self.holding(nth)? },
             Op::Withdraw { nth } => {
                 let waits = |standing: &RefStanding| !matches!(standing, RefStanding::Holding { .. });
                 Call::Withdraw { task: self.claim(nth, waits)? }

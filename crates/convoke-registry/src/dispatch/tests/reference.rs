@@ -124,7 +124,7 @@ impl Reference {
                 }
                 Told::Done(was_queued)
             }
-            Call::Release { task } | Call::Forfeit { task, with_unit: true } => {
+            Call::Release { task } => {
                 let holds = self.holding_mut(*task).is_some();
                 if holds {
                     self.forget(*task);
@@ -132,7 +132,7 @@ impl Reference {
                 Told::Done(holds)
             }
             Call::Detach { task } => Told::Done(self.detach(*task)),
-            Call::Forfeit { task, with_unit: false } => {
+            Call::ForfeitSlot { task } => {
                 self.detach(*task);
                 if let Some((slot, _)) = self.holding_mut(*task) {
                     *slot = None;

@@ -20,7 +20,7 @@ pub(super) enum Call {
     Withdraw { task: Name },
     Release { task: Name },
     Detach { task: Name },
-    Forfeit { task: Name, with_unit: bool },
+    ForfeitSlot { task: Name },
     OpenWait { wait: Name, awaiter: Name },
     Await { wait: Name, task: Name },
     CloseWait { wait: Name },
