@@ -3,13 +3,13 @@
 //! It is pure: no clock, no lock, no I/O. Calls go in; [`Effect`]s come out, in order, for the caller to carry out. In
 //! prose: `docs/concepts/capacity.md`. Once more, without any index: `tests/reference.rs`.
 //!
-//! **Words.** A *lease* is a unit of one agent's capacity. A *claim* is one request, from before it is in line until it
-//! has given back what it got: coming, queued or holding. A *ticket* is what a queued claim has. A *target* is what a
-//! ticket is in line for: any agent that meets a demand, one agent by name, or a slot alone. A *demand* is a set of
-//! required skills in use. A *pool* is a limit and its slots; the slot that a task lends is a pool of one. A *queue* has
-//! the tickets of one target, pool and policy, oldest first; it is *ready* while its target has a free unit. Work is
-//! *detached* when it goes on though nobody awaits it any more, and *forfeited* when its slot is taken from it besides.
-//! The *host* is the program around the team; it takes leases too, without a task.
+//! **Words.** A *lease* is a unit of one agent's capacity, a *slot* a unit of a limit on what runs. A *claim* is one
+//! request, from before it is in line until it has given back what it got: coming, queued or holding. A *ticket* is what
+//! a queued claim has. A *target* is what a ticket is in line for: any agent that meets a demand, one agent by name, or a
+//! slot alone. A *demand* is a set of required skills in use. A *pool* is a limit and its slots; the slot that a task
+//! lends is a pool of one. A *queue* has the tickets of one target, pool and policy, oldest first; it is *ready* while its
+//! target has a free unit. Work is *detached* when it goes on though nobody awaits it any more; if it may never end, its
+//! slot can be *forfeited*. The *host* is the program around the team, which takes leases too, without a task.
 //!
 //! **Rules.** A unit and a slot are granted together, so that whoever is in line holds neither. A freed unit goes to the
 //! oldest ticket that it can serve, across all demands. A task lends its slot to what it awaits, within its own limit.
@@ -50,7 +50,7 @@
 //! - `agent`, `load`, `free`: an agent, and which one is best.
 //! - `lifecycle`: agents come, go, and take work or none.
 //! - `usage`: what is in use, for those who ask.
-//! - `refusal`: what is said to whom it is refused. `few`: a list of what there is mostly one of.
+//! - `refusal`: why a request is refused, in words. `few`: a list of what there is mostly one of.
 //!
 //! **Invariants.** `free + leased = max` for each agent; `taken ≤ limit` for each pool, but for those who have lost a slot
 //! that they were lent; a lent slot is held by nobody but whom the lender awaits; every ticket stands in exactly one

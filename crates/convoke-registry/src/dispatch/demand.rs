@@ -8,7 +8,7 @@ use convoke_core::SkillId;
 
 use super::{AgentKey, DemandKey, QueueKey, free::Free, load::Load};
 
-/// How many requirements of two or more skills are kept ready while nobody waits for them: those used last.
+/// How many requirements of two or more skills are kept in use while nobody is in line for them: those used last.
 ///
 /// Each one costs a set entry per agent that meets it, at every grant and release of that agent; a host that makes up
 /// new requirements for ever must not make dispatch slower for ever.
@@ -47,7 +47,7 @@ pub(super) struct Demands {
     all: SlotMap<DemandKey, Demand>,
     skills: HashMap<SkillId, SkillEntry>,
     several: HashMap<Vec<SkillId>, DemandKey>,
-    /// Those of several skills that nobody waits for, by their last use.
+    /// Those of several skills that nobody is in line for, by their last use.
     idle: BTreeSet<(u64, DemandKey)>,
     any: Option<DemandKey>,
     /// The one that was found last, which many ask for in turn: its skills are compared faster than found.

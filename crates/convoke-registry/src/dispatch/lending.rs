@@ -39,7 +39,7 @@ impl<W> Dispatch<W> {
         Some(wait)
     }
 
-    /// Says that a claim is awaited; on what has ended nothing hangs any more.
+    /// Says that a claim is awaited. Does nothing where either has ended.
     ///
     /// # Errors
     ///
@@ -114,7 +114,8 @@ impl<W> Dispatch<W> {
         match &mut claim.standing {
             Standing::Coming => {}
             Standing::Queued(ticket) => {
-                if let (age, Some(queue)) = (ticket.age, ticket.lent_queue.take()) {
+                let age = ticket.age;
+                if let Some(queue) = ticket.lent_queue.take() {
                     self.leave(queue, age, claim_key);
                 }
             }
@@ -166,7 +167,7 @@ impl<W> Dispatch<W> {
         self.claims.remove(key);
     }
 
-    /// Lists a task as a blocked holder of its agent with the first that it awaits.
+    /// With the first that it awaits, lists a task among the blocked holders of its agent.
     fn awaits_one_more(&mut self, awaiter: ClaimKey) {
         let Some(claim) = self.claims.get_mut(awaiter) else { return };
         claim.awaited_count += 1;
@@ -177,7 +178,7 @@ impl<W> Dispatch<W> {
         }
     }
 
-    /// Lists it no more with the last.
+    /// With the last, takes it off that list.
     fn awaits_one_less(&mut self, awaiter: ClaimKey) {
         let Some(claim) = self.claims.get_mut(awaiter) else { return };
         claim.awaited_count -= 1;

@@ -77,7 +77,7 @@ impl<W> Dispatch<W> {
                 self.refuse_if_hopeless(demand);
             }
         }
-        // As many as before, of an agent that is free or no longer.
+        // The number stays; what changes is whether the agent is free.
         self.set_active(key, active);
         if !is {
             self.refuse_endless();
