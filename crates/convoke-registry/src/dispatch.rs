@@ -3,13 +3,16 @@
 //! It is pure: no clock, no lock, no I/O. Calls go in; [`Effect`]s come out, in order, for the caller to carry out. In
 //! prose: `docs/concepts/capacity.md`. Once more, without any index: `tests/reference.rs`.
 //!
-//! **Words.** A *lease* is a unit of one agent's capacity, a *slot* a unit of a limit on what runs. A *claim* is one
-//! request, from before it is in line until it has given back what it got: coming, queued or holding. A *ticket* is what
-//! a queued claim has. A *target* is what a ticket is in line for: any agent that meets a demand, one agent by name, or a
-//! slot alone. A *demand* is a set of required skills in use. A *pool* is a limit and its slots; the slot that a task
-//! lends is a pool of one. A *queue* has the tickets of one target, pool and policy, oldest first; it is *ready* while its
-//! target has a free unit. Work is *detached* when it goes on though nobody awaits it any more; if it may never end, its
-//! slot can be *forfeited*. The *host* is the program around the team, which takes leases too, without a task.
+//! **Words.**
+//! - *lease*: a unit of one agent's capacity. *pool*: a limit on what runs, and its *slots*, which are all alike; the slot
+//!   that a task lends is a pool of one.
+//! - *demand*: a set of required skills in use.
+//! - *claim*: one request, from before it is in line until it has given back what it got: coming, queued or holding.
+//! - *ticket*: what a queued claim has. *target*: what a ticket is in line for: any agent that meets a demand, one agent by
+//!   name, or a slot alone.
+//! - *queue*: the tickets of one target, pool and policy, oldest first. It is *ready* while its target has a free unit.
+//! - *detached*: work that goes on though nobody awaits it any more; if it may never end, its slot can be *forfeited*.
+//! - *host*: the program around the team, which takes leases too, without a task.
 //!
 //! **Rules.** A unit and a slot are granted together, so that whoever is in line holds neither. A freed unit goes to the
 //! oldest ticket that it can serve, across all demands. A task lends its slot to what it awaits, within its own limit.
@@ -22,7 +25,7 @@
 //! **How it stays fast.** A [`Demand`](demand::Demand) keeps the agents that meet it and have a free unit, best first. A
 //! pool lists its ready queues by the age of their first ticket; `open` lists the pools that have a free slot and a ready
 //! queue. A grant takes the first of the first. Granting or releasing a unit of an agent touches the demands that this
-//! agent meets, never the other agents.
+//! agent meets, never the other agents. A new ticket looks for its queue among those of its target.
 //!
 //! **What it costs.** Each such touch is logarithmic in what is listed. An agent that becomes full or free also looks at
 //! every queue of its demands, one for each pool, policy and lender: `n` parents that wait for one agent make `n` queues,
@@ -34,10 +37,10 @@
 //! 2. `set_active` counts one unit less. The agent is free now: each demand that it meets lists it, and its queues become
 //!    ready. Those of their pools that have a free slot enter `open`.
 //! 3. `give_back` frees the slot; its pool may enter `open` only now.
-//! 4. `grant` takes the oldest pool, its oldest ready queue and the first ticket of that. `best` names the unit,
-//!    `free_slot` the slot: the one that is lent to the ticket before one of its own limit.
-//! 5. `hold` makes the agent full again, so that the other queue is ready no longer; if it is one of `Reject`, it is
-//!    refused.
+//! 4. `grant` takes the pool whose ready ticket is oldest, and that ticket. `best` names the unit, `free_slot` the slot: a
+//!    lent one is preferred to one of the own limit.
+//! 5. `hold` makes the agent full again: a queue that no other agent can serve is ready no longer, and if it is one of
+//!    `Reject`, its tickets are refused.
 //! 6. `grant` goes on until `open` is empty.
 //!
 //! **Where**, in reading order:
@@ -152,7 +155,7 @@ pub(crate) enum Effect<W> {
     },
 }
 
-/// A free unit of an agent, or what stands for one where nobody's is asked for.
+/// A free unit of an agent; of nobody for who wants a slot alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unit(Option<AgentKey>);
 
@@ -164,10 +167,10 @@ pub(crate) struct Dispatch<W> {
     by_id: HashMap<AgentId, AgentKey>,
     demands: Demands,
     queues: SlotMap<QueueKey, Queue>,
-    /// Of those in line for nothing but a slot.
+    /// The queues of `Target::SlotAlone`.
     slot_queues: Vec<QueueKey>,
     pools: SlotMap<PoolKey, Pool>,
-    /// The pools with a free slot and a queue that is ready, by the age of their first ticket.
+    /// The pools with a free slot and a queue that is ready, by the age of their first ticket. Empty between calls.
     open: BTreeSet<(Age, PoolKey)>,
     claims: SlotMap<ClaimKey, Claim<W>>,
     waits: SlotMap<WaitKey, Wait>,
@@ -218,7 +221,8 @@ impl<W> Dispatch<W> {
     }
 
     /// Grants, queues or refuses a request; `waiter` is kept if it is queued. A refused one leaves nothing of its own
-    /// behind; a claim that it had already stays its owner's.
+    /// behind; a claim that it had already stays its owner's, in line, and where it could never end, an effect tells
+    /// whoever awaits it.
     pub(crate) fn request(&mut self, ask: Ask<'_>, waiter: impl FnOnce() -> W) -> Result<Decision, Refusal> {
         let target = self.find_target(ask.want)?;
         let unit = self.best(target);

@@ -16,7 +16,8 @@
 //!
 //! **What it costs.** Nothing for a ticket that nobody awaits, and one look at its agents where one of them has a unit
 //! that ends. Otherwise a search over whom the claim waits for, directly or not. Of the agents of a target it looks only
-//! as far as the first with a unit that ends.
+//! as far as the first with a unit that ends. Once an agent is gone, all who are awaited in line are searched, and again
+//! after each refusal.
 
 use std::collections::{HashMap, HashSet, VecDeque, hash_map::Entry};
 
@@ -154,7 +155,7 @@ impl<'a, W> Search<'a, W> {
         let mut came_from: HashMap<Node, Node> = HashMap::new();
         let mut ahead = VecDeque::from([start]);
         while let Some(node) = ahead.pop_front() {
-            for &next in self.needed_by(node) {
+            for &next in self.needs_found(node) {
                 if self.can_end.contains(&next) || came_from.contains_key(&next) {
                     continue;
                 }
@@ -168,7 +169,7 @@ impl<'a, W> Search<'a, W> {
         None
     }
 
-    fn needed_by(&self, node: Node) -> &[Node] {
+    fn needs_found(&self, node: Node) -> &[Node] {
         let found = self.index.get(&node).and_then(|&index| self.found.get(index));
         found.map_or(&[], |(_, needs)| needs.nodes())
     }
@@ -180,8 +181,10 @@ impl<W> Dispatch<W> {
     pub(super) fn endless_wait(&self, start: ClaimKey) -> Option<Vec<WaitStep>> {
         let claim = self.claims.get(start)?;
         if let Some(ticket) = claim.ticket() {
-            // One that nobody awaits is on no circle.
-            claim.awaited_in?;
+            // On no circle.
+            if claim.awaited_in.is_none() {
+                return None;
+            }
             // Only faster: a unit for it comes free anyway. That is the common case where a task asks many at once.
             if matches!(self.needs_of_target(ticket.target), Needs::Nothing) {
                 return None;
