@@ -64,7 +64,7 @@ fn behind_a_thread(units: usize) -> Preparing {
 struct Nowhere;
 
 impl EventSink for Nowhere {
-    fn publish(&self, _event: &Event) -> Result<(), SinkError> {
+    fn publish(&self, _event: Event) -> Result<(), SinkError> {
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ impl<S: EventSink> From<Arc<S>> for AnySink {
 }
 
 impl EventSink for AnySink {
-    fn publish(&self, event: &Event) -> Result<(), SinkError> {
+    fn publish(&self, event: Event) -> Result<(), SinkError> {
         self.0.publish(event)
     }
 }

@@ -43,7 +43,7 @@ use crate::{Event, EventSink, Failure, SinkError, isolation::drop_isolated};
 /// let memory = MemorySink::new();
 /// let sink = Arc::new(BoundedAsyncSink::builder(memory.clone()).start()?);
 ///
-/// sink.publish(&Event::new(EventId::new("runtime-1", 0), 0, "team", "started", "draft"))?;
+/// sink.publish(Event::new(EventId::new("runtime-1", 0), 0, "team", "started", "draft"))?;
 /// sink.flush().await?;
 /// assert_eq!((memory.len(), sink.counters().delivered), (1, 1));
 /// sink.close().await?;
@@ -180,8 +180,7 @@ impl Drop for Shared {
 }
 
 impl EventSink for BoundedAsyncSink {
-    fn publish(&self, event: &Event) -> Result<(), SinkError> {
-        let event = event.clone();
+    fn publish(&self, event: Event) -> Result<(), SinkError> {
         let mut state = self.shared.state.lock();
         let pushed = state.queue.push(event);
         let wakes = state.wakes_for_event();

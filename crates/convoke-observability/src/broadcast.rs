@@ -29,7 +29,7 @@ const MAX_CAPACITY: usize = 65_536;
 /// let sink = BroadcastSink::new();
 /// let mut subscription = sink.subscribe();
 ///
-/// sink.publish(&Event::new(EventId::new("runtime-1", 0), 0, "team", "started", "draft"))?;
+/// sink.publish(Event::new(EventId::new("runtime-1", 0), 0, "team", "started", "draft"))?;
 /// drop(sink);
 ///
 /// assert_eq!(subscription.next().await.unwrap().name, "started");
@@ -92,10 +92,10 @@ impl Default for BroadcastSink {
 }
 
 impl EventSink for BroadcastSink {
-    fn publish(&self, event: &Event) -> Result<(), SinkError> {
+    fn publish(&self, event: Event) -> Result<(), SinkError> {
         if self.sender.receiver_count() > 0 {
             // An error says that the last one has just gone.
-            let _ = self.sender.send(Arc::new(event.clone()));
+            let _ = self.sender.send(Arc::new(event));
         }
         Ok(())
     }

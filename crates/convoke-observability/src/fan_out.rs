@@ -1,5 +1,7 @@
 //! A sink that passes events on to several.
 
+use std::iter;
+
 use crate::{AnySink, Event, EventSink, Failure, SinkError, is_taken, publish_isolated};
 
 /// Passes each event on to every one of its sinks, in order.
@@ -42,9 +44,11 @@ impl FromIterator<AnySink> for FanOutSink {
 }
 
 impl EventSink for FanOutSink {
-    fn publish(&self, event: &Event) -> Result<(), SinkError> {
+    fn publish(&self, event: Event) -> Result<(), SinkError> {
         let mut first = None;
-        for (index, sink) in self.0.iter().enumerate() {
+        // One copy for each sink but the last, which takes the event itself.
+        let events = iter::repeat_n(event, self.0.len());
+        for (index, (sink, event)) in self.0.iter().zip(events).enumerate() {
             if first.is_some() {
                 is_taken(|| sink.publish(event));
             } else if let Err(failure) = publish_isolated(sink, event) {

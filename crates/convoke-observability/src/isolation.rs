@@ -85,7 +85,7 @@ pub fn drop_isolated<T>(value: T) {
 /// # Errors
 ///
 /// The error that the sink returned, or that it panicked.
-pub fn publish_isolated(sink: &(impl EventSink + ?Sized), event: &Event) -> Result<(), Failure<SinkError>> {
+pub fn publish_isolated(sink: &(impl EventSink + ?Sized), event: Event) -> Result<(), Failure<SinkError>> {
     call_isolated(|| sink.publish(event))
 }
 

@@ -45,7 +45,7 @@ use crate::{Event, EventSink, SinkError};
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("events.jsonl");
 /// let sink = JsonLinesSink::builder(&path).rotate_at(1024 * 1024).keep(3).open()?;
-/// sink.publish(&Event::new(EventId::new("runtime-1", 0), 0, "team", "started", "draft"))?;
+/// sink.publish(Event::new(EventId::new("runtime-1", 0), 0, "team", "started", "draft"))?;
 /// assert_eq!(
 ///     std::fs::read_to_string(&path)?,
 ///     "{\"id\":\"runtime-1/0\",\"unix_millis\":0,\"module\":\"team\",\"name\":\"started\",\"subject\":\"draft\"}\n"
@@ -72,8 +72,8 @@ impl JsonLinesSink {
 }
 
 impl EventSink for JsonLinesSink {
-    fn publish(&self, event: &Event) -> Result<(), SinkError> {
-        let mut line = serde_json::to_vec(event)
+    fn publish(&self, event: Event) -> Result<(), SinkError> {
+        let mut line = serde_json::to_vec(&event)
             .map_err(|error| SinkError::new(format!("event `{}` is no JSON", event.id)).with_source(error))?;
         line.push(b'\n');
         self.0.lock().append(&line)

@@ -15,7 +15,7 @@
 //!     .with_status("working")
 //!     .with_attempt(1)
 //!     .with_attribute("waiting", 3_u32);
-//! assert!(is_taken(|| memory.publish(&started)));
+//! assert!(is_taken(|| memory.publish(started)));
 //!
 //! assert_eq!(
 //!     serde_json::to_string(&memory.events()).unwrap(),

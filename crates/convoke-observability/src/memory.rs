@@ -73,9 +73,9 @@ impl Default for MemorySink {
 }
 
 impl EventSink for MemorySink {
-    fn publish(&self, event: &Event) -> Result<(), SinkError> {
+    fn publish(&self, event: Event) -> Result<(), SinkError> {
         let mut state = self.0.state.lock();
-        state.events.push_back(event.clone());
+        state.events.push_back(event);
         if state.events.len() > self.0.capacity {
             state.events.pop_front();
             state.forgotten += 1;

@@ -13,7 +13,7 @@ use crate::{Event, SinkError};
 /// struct Names;
 ///
 /// impl EventSink for Names {
-///     fn publish(&self, event: &Event) -> Result<(), SinkError> {
+///     fn publish(&self, event: Event) -> Result<(), SinkError> {
 ///         println!("{} {}", event.module, event.name);
 ///         Ok(())
 ///     }
@@ -42,17 +42,17 @@ pub trait EventSink: Send + Sync + 'static {
     /// # Errors
     ///
     /// Where the event was not taken.
-    fn publish(&self, event: &Event) -> Result<(), SinkError>;
+    fn publish(&self, event: Event) -> Result<(), SinkError>;
 }
 
 impl<S: EventSink + ?Sized> EventSink for Arc<S> {
-    fn publish(&self, event: &Event) -> Result<(), SinkError> {
+    fn publish(&self, event: Event) -> Result<(), SinkError> {
         (**self).publish(event)
     }
 }
 
 impl<S: EventSink + ?Sized> EventSink for Box<S> {
-    fn publish(&self, event: &Event) -> Result<(), SinkError> {
+    fn publish(&self, event: Event) -> Result<(), SinkError> {
         (**self).publish(event)
     }
 }

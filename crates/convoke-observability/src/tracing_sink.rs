@@ -20,7 +20,7 @@ impl TracingSink {
 }
 
 impl EventSink for TracingSink {
-    fn publish(&self, event: &Event) -> Result<(), SinkError> {
+    fn publish(&self, event: Event) -> Result<(), SinkError> {
         tracing::event!(
             target: "convoke",
             tracing::Level::INFO,

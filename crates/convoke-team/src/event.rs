@@ -116,24 +116,20 @@ pub struct TeamEvent {
 
 impl TeamEvent {
     /// The same as a common event, for sinks that take events of every kind. `unix_millis` is the time of day.
-    pub fn to_event(&self, id: EventId, unix_millis: u64) -> Event {
-        let mut event = Event::new(id, unix_millis, "team", self.kind.as_str(), self.task.as_str())
-            .with_session(self.session.clone())
-            .with_task(self.task.clone())
-            .with_attempt(self.attempt)
-            .with_status(self.status.as_str())
-            .with_elapsed(self.elapsed);
-        if let Some(agent) = &self.agent {
-            event = event.with_agent(agent.clone());
-        }
-        if let Some(trace_id) = &self.trace_id {
-            event = event.with_trace_id(Arc::clone(trace_id));
-        }
+    pub fn into_event(self, id: EventId, unix_millis: u64) -> Event {
+        let mut event = Event::new(id, unix_millis, "team", self.kind.as_str(), self.task.clone());
+        event.trace_id = self.trace_id;
+        event.session = Some(self.session);
+        event.agent = self.agent;
+        event.task = Some(self.task);
+        event.attempt = Some(self.attempt);
+        event.status = Some(self.status.as_str());
+        event.elapsed = Some(self.elapsed);
         if let Some(code) = self.code {
-            event = event.with_attribute("code", code.as_str());
+            event.attributes.set("code", code.as_str());
         }
-        if let Some(text) = &self.text {
-            event = event.with_attribute("text", text.clone());
+        if let Some(text) = self.text {
+            event.attributes.set("text", text);
         }
         event
     }

@@ -101,8 +101,8 @@ impl Telemetry {
                 failed += u32::from(!is_taken(|| observer.observe(&event)));
             }
             if let Some((sink, ids)) = &self.sink {
-                let event = event.to_event(ids.next_id(), self.clock.unix_millis(Instant::now()));
-                failed += u32::from(!is_taken(|| sink.publish(&event)));
+                let event = event.into_event(ids.next_id(), self.clock.unix_millis(Instant::now()));
+                failed += u32::from(!is_taken(|| sink.publish(event)));
             }
         });
         self.counted(failed)
@@ -119,7 +119,7 @@ impl Telemetry {
             let mut failed = u32::from(!is_taken(|| events.observe(moment)));
             if let Some((sink, ids)) = &self.sink {
                 let unix_millis = self.clock.unix_millis(Instant::now());
-                let publish = || sink.publish(&events.to_event(moment, ids.next_id(), unix_millis));
+                let publish = || sink.publish(events.to_event(moment, ids.next_id(), unix_millis));
                 failed += u32::from(!is_taken(publish));
             }
             failed

@@ -12,10 +12,10 @@ use crate::faults::Faults;
 ///
 /// let event = Event::new(EventId::new("runtime-1", 0), 0, "team", "started", "draft");
 /// let sink = FailingSink::after(1);
-/// assert!(sink.publish(&event).is_ok());
-/// assert!(sink.publish(&event).is_err());
+/// assert!(sink.publish(event.clone()).is_ok());
+/// assert!(sink.publish(event.clone()).is_err());
 /// assert_eq!(sink.calls(), 2);
-/// assert!(publish_isolated(&FailingSink::always().panicking(), &event).is_err());
+/// assert!(publish_isolated(&FailingSink::always().panicking(), event).is_err());
 /// ```
 #[derive(Clone, Debug)]
 pub struct FailingSink(Faults);
@@ -44,7 +44,7 @@ impl FailingSink {
 }
 
 impl EventSink for FailingSink {
-    fn publish(&self, event: &Event) -> Result<(), SinkError> {
+    fn publish(&self, event: Event) -> Result<(), SinkError> {
         if self.0.strikes() {
             return Err(SinkError::new(format!("event `{}` is refused on purpose", event.id)));
         }

@@ -99,7 +99,7 @@ async fn where_failures_are_propagated_nothing_begins_that_was_not_told() {
 struct DeafToEnds;
 
 impl EventSink for DeafToEnds {
-    fn publish(&self, event: &Event) -> Result<(), SinkError> {
+    fn publish(&self, event: Event) -> Result<(), SinkError> {
         if (event.module, event.name) == ("team", "completed") {
             return Err(SinkError::new("unwell"));
         }

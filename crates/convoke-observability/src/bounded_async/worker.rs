@@ -42,7 +42,7 @@ fn pass_on(shared: &Shared, sink: &AnySink) {
         match state.queue.next() {
             Next::Hand(event) => {
                 has_dozed = false;
-                let result = MutexGuard::unlocked(&mut state, move || publish_isolated(sink, &event));
+                let result = MutexGuard::unlocked(&mut state, || publish_isolated(sink, event));
                 state.queue.finish(if result.is_ok() { Handed::Delivered } else { Handed::Failed });
                 let replaced = result.err().and_then(|failure| state.last_failure.replace(failure));
                 let reached = state.reached();

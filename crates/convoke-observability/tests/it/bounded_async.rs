@@ -31,7 +31,7 @@ async fn passes_every_event_on_in_order() {
     let memory = MemorySink::new();
     let sink = BoundedAsyncSink::builder(memory.clone()).start().unwrap();
     for number in 0..100 {
-        sink.publish(&event(number)).unwrap();
+        sink.publish(event(number)).unwrap();
     }
     sink.flush().await.unwrap();
     assert_eq!(numbers(&memory.events()), (0..100).collect::<Vec<_>>());
@@ -45,7 +45,7 @@ async fn a_sink_that_fails_or_panics_is_counted_and_goes_on() {
     let behind = FanOutSink::new().with_sink(memory.clone()).with_sink(Moody);
     let sink = BoundedAsyncSink::builder(behind).start().unwrap();
     for number in 0..9 {
-        sink.publish(&event(number)).unwrap();
+        sink.publish(event(number)).unwrap();
     }
     sink.flush().await.unwrap();
     assert_eq!(counts(&sink), [9, 3, 6, 0, 0]);
@@ -56,7 +56,7 @@ async fn a_sink_that_fails_or_panics_is_counted_and_goes_on() {
 async fn a_panic_right_behind_it_is_counted_and_goes_on() {
     let sink = BoundedAsyncSink::builder(Moody).start().unwrap();
     for number in [2, 2, 0] {
-        sink.publish(&event(number)).unwrap();
+        sink.publish(event(number)).unwrap();
     }
     sink.flush().await.unwrap();
     assert_eq!(counts(&sink), [3, 1, 2, 0, 0]);
@@ -69,8 +69,8 @@ async fn a_panic_right_behind_it_is_counted_and_goes_on() {
 #[tokio::test]
 async fn the_newest_failure_is_kept_once() {
     let sink = BoundedAsyncSink::builder(Failing).start().unwrap();
-    sink.publish(&event(0)).unwrap();
-    sink.publish(&event(1)).unwrap();
+    sink.publish(event(0)).unwrap();
+    sink.publish(event(1)).unwrap();
     sink.flush().await.unwrap();
     let failure = sink.take_last_failure().unwrap();
     assert_eq!(lines(&failure), ["call returned an error", "collector refused `runtime/1`"]);
@@ -87,10 +87,10 @@ fn errors_that_panic_where_they_are_dropped_leave_the_thread_alive() {
     let counts = in_time(|| {
         let sink = BoundedAsyncSink::builder(Bombing).start().unwrap();
         for number in 0..3 {
-            sink.publish(&event(number)).unwrap();
+            sink.publish(event(number)).unwrap();
         }
         block_on(sink.flush()).unwrap();
-        sink.publish(&event(3)).unwrap();
+        sink.publish(event(3)).unwrap();
         block_on(sink.close()).unwrap();
         counts(&sink)
     });
@@ -128,13 +128,13 @@ fn a_waker_that_panics_keeps_nobody_else_waiting() {
         let start = || {
             let (gated, gate) = Gated::new();
             let sink = BoundedAsyncSink::builder(gated).start().unwrap();
-            sink.publish(&event(0)).unwrap();
+            sink.publish(event(0)).unwrap();
             gate.entered.recv().unwrap();
             (sink, gate)
         };
         let (flushed, gate) = start();
         wake_two([flushed.flush(), flushed.flush()], gate);
-        flushed.publish(&event(1)).unwrap();
+        flushed.publish(event(1)).unwrap();
         block_on(flushed.close()).unwrap();
 
         let (closed, gate) = start();
@@ -151,10 +151,10 @@ async fn jam(when_full: WhenFull) -> Vec<u64> {
     let behind = FanOutSink::new().with_sink(memory.clone()).with_sink(gated);
     let sink = BoundedAsyncSink::builder(behind).with_capacity(4).when_full(when_full).start().unwrap();
 
-    sink.publish(&event(0)).unwrap();
+    sink.publish(event(0)).unwrap();
     assert_eq!(gate.entered.recv(), Ok(0));
     for number in 1..10 {
-        sink.publish(&event(number)).unwrap();
+        sink.publish(event(number)).unwrap();
     }
     assert_eq!(
         counts(&sink),
@@ -183,10 +183,10 @@ async fn a_sink_that_blocks_costs_the_publisher_nothing_but_the_oldest_events() 
 fn waits_with_4096_events_unless_set_and_never_with_none() {
     let (gated, gate) = Gated::new();
     let sink = BoundedAsyncSink::builder(gated).start().unwrap();
-    sink.publish(&event(0)).unwrap();
+    sink.publish(event(0)).unwrap();
     gate.entered.recv().unwrap();
     for number in 0..4_097 {
-        sink.publish(&event(number)).unwrap();
+        sink.publish(event(number)).unwrap();
     }
     assert_eq!(counts(&sink), [4_098, 0, 0, 1, 4_097]);
 
@@ -208,7 +208,7 @@ async fn flush_waits_for_what_was_published_before_it_and_no_longer() {
     let sink = BoundedAsyncSink::builder(gated).start().unwrap();
     sink.flush().await.unwrap();
 
-    sink.publish(&event(0)).unwrap();
+    sink.publish(event(0)).unwrap();
     gate.entered.recv().unwrap();
     let [(first_woken, first_waker), (_, second_waker), (abandoned_woken, abandoned_waker)] =
         [(); 3].map(|()| {
@@ -217,7 +217,7 @@ async fn flush_waits_for_what_was_published_before_it_and_no_longer() {
         });
     let mut first = pin!(sink.flush());
     assert!(first.as_mut().poll(&mut Context::from_waker(&first_waker)).is_pending());
-    sink.publish(&event(1)).unwrap();
+    sink.publish(event(1)).unwrap();
     let mut second = pin!(sink.flush());
     assert!(second.as_mut().poll(&mut Context::from_waker(&second_waker)).is_pending());
     {
@@ -234,7 +234,7 @@ async fn flush_waits_for_what_was_published_before_it_and_no_longer() {
 
     gate.go.send(()).unwrap();
     second.await.unwrap();
-    sink.publish(&event(2)).unwrap();
+    sink.publish(event(2)).unwrap();
     assert_eq!(gate.entered.recv(), Ok(2));
     assert_eq!(abandoned_woken.0.load(Ordering::SeqCst), 0);
 }
@@ -246,7 +246,7 @@ struct Inward {
 }
 
 impl EventSink for Inward {
-    fn publish(&self, _: &Event) -> Result<(), SinkError> {
+    fn publish(&self, _: Event) -> Result<(), SinkError> {
         let own = self.own.get().and_then(Weak::upgrade).unwrap();
         let mut cx = Context::from_waker(Waker::noop());
         let said = |poll| match poll {
@@ -267,11 +267,11 @@ fn the_sink_behind_cannot_wait_for_itself() {
     let inward = Inward { own: Arc::clone(&own), said };
     let sink = Arc::new(BoundedAsyncSink::builder(inward).start().unwrap());
     own.set(Arc::downgrade(&sink)).unwrap();
-    sink.publish(&event(0)).unwrap();
+    sink.publish(event(0)).unwrap();
     let expected =
         "bounded sink cannot be waited for by the sink behind it; flush and close it from elsewhere";
     assert_eq!(heard.recv().unwrap(), [expected, expected]);
-    assert!(sink.publish(&event(1)).is_err(), "it is closed all the same");
+    assert!(sink.publish(event(1)).is_err(), "it is closed all the same");
 }
 
 /// Says when it is dropped, and may panic in doing so.
@@ -282,7 +282,7 @@ struct Dropped {
 }
 
 impl EventSink for Dropped {
-    fn publish(&self, event: &Event) -> Result<(), SinkError> {
+    fn publish(&self, event: Event) -> Result<(), SinkError> {
         self.memory.publish(event)
     }
 }
@@ -302,13 +302,13 @@ async fn close_passes_on_what_waits_and_lets_go_of_the_sink_behind() {
         let behind = Dropped { memory: memory.clone(), gone, panics };
         let sink = BoundedAsyncSink::builder(behind).start().unwrap();
         for number in 0..50 {
-            sink.publish(&event(number)).unwrap();
+            sink.publish(event(number)).unwrap();
         }
         sink.close().await.unwrap();
         assert_eq!(is_gone.try_recv(), Ok(50));
         assert_eq!(counts(&sink), [50, 50, 0, 0, 0]);
 
-        let error = sink.publish(&event(50)).unwrap_err();
+        let error = sink.publish(event(50)).unwrap_err();
         assert_eq!(error.to_string(), "bounded sink is closed; publish before it is");
         assert_eq!(counts(&sink), [50, 50, 0, 0, 0], "what is refused is not published");
         sink.close().await.unwrap();
@@ -325,7 +325,7 @@ fn dropping_it_passes_on_what_waits_and_ends_the_thread() {
         FanOutSink::new().with_sink(gated).with_sink(Dropped { memory: memory.clone(), gone, panics: false });
     let sink = BoundedAsyncSink::builder(behind).start().unwrap();
     for number in 0..5 {
-        sink.publish(&event(number)).unwrap();
+        sink.publish(event(number)).unwrap();
     }
     gate.entered.recv().unwrap();
     drop(sink);
@@ -343,7 +343,7 @@ async fn many_publishers_and_a_moody_sink_add_up_at_every_look() {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for number in 0..200 {
-                        sink.publish(&event(number)).unwrap();
+                        sink.publish(event(number)).unwrap();
                         let [published, delivered, failed, dropped, waiting] = counts(&sink);
                         assert_eq!(published, delivered + failed + dropped + waiting);
                         assert!(waiting <= 4);
@@ -362,7 +362,7 @@ async fn many_publishers_and_a_moody_sink_add_up_at_every_look() {
 async fn a_waiter_that_moves_to_another_task_is_woken_there() {
     let (gated, gate) = Gated::new();
     let sink = Arc::new(BoundedAsyncSink::builder(gated).start().unwrap());
-    sink.publish(&event(0)).unwrap();
+    sink.publish(event(0)).unwrap();
     gate.entered.recv().unwrap();
     let flushed = Arc::clone(&sink);
     let mut flush = Box::pin(async move { flushed.flush().await });

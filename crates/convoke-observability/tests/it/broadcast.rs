@@ -18,11 +18,11 @@ async fn rest(mut subscription: convoke_observability::Subscription) -> (Vec<u64
 async fn each_subscription_gets_what_comes_after_it() {
     let sink = BroadcastSink::default();
     let handle = sink.clone();
-    sink.publish(&event(0)).unwrap();
+    sink.publish(event(0)).unwrap();
     let first = sink.subscribe();
-    sink.publish(&event(1)).unwrap();
+    sink.publish(event(1)).unwrap();
     let second = handle.subscribe();
-    handle.publish(&event(2)).unwrap();
+    handle.publish(event(2)).unwrap();
     assert_eq!(sink.subscriptions(), 2);
     drop((sink, handle));
     assert_eq!(rest(first).await, (vec![1, 2], 0));
@@ -32,9 +32,9 @@ async fn each_subscription_gets_what_comes_after_it() {
 #[test]
 fn that_nobody_listens_is_no_failure() {
     let sink = BroadcastSink::new();
-    sink.publish(&event(0)).unwrap();
+    sink.publish(event(0)).unwrap();
     drop(sink.subscribe());
-    sink.publish(&event(1)).unwrap();
+    sink.publish(event(1)).unwrap();
     assert_eq!((sink.subscriptions(), sink.missed()), (0, 0));
 }
 
@@ -44,7 +44,7 @@ async fn one_that_lags_misses_the_oldest_and_knows_it() {
     let mut prompt = sink.subscribe();
     let lagging = sink.subscribe();
     for number in 0..10 {
-        sink.publish(&event(number)).unwrap();
+        sink.publish(event(number)).unwrap();
         assert_eq!(prompt.next().await.map(|event| event.id.number()), Some(number));
     }
     let missed = Arc::new(sink.clone());

@@ -100,10 +100,10 @@ fn any_sink_shares_what_it_wraps() {
     let shared = Arc::new(memory.clone());
     let any = AnySink::from(Arc::clone(&shared));
 
-    boxed.publish(&event(0)).unwrap();
-    shared.publish(&event(1)).unwrap();
-    any.clone().publish(&event(2)).unwrap();
-    AnySink::new(any).publish(&event(3)).unwrap();
+    boxed.publish(event(0)).unwrap();
+    shared.publish(event(1)).unwrap();
+    any.clone().publish(event(2)).unwrap();
+    AnySink::new(any).publish(event(3)).unwrap();
 
     assert_eq!(memory.events(), [event(0), event(1), event(2), event(3)]);
 }

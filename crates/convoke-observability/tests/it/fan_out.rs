@@ -10,16 +10,16 @@ use crate::support::{Bombing, Failing, Panicking, event, lines};
 fn passes_on_to_all() {
     let (first, second) = (MemorySink::new(), MemorySink::new());
     let sink: FanOutSink = [AnySink::new(first.clone()), AnySink::new(second.clone())].into_iter().collect();
-    sink.publish(&event(0)).unwrap();
+    sink.publish(event(0)).unwrap();
     assert_eq!((first.events(), second.events()), (vec![event(0)], vec![event(0)]));
-    assert!(FanOutSink::new().publish(&event(0)).is_ok());
+    assert!(FanOutSink::new().publish(event(0)).is_ok());
 }
 
 #[test]
 fn tries_all_and_then_reports_the_first_failure() {
     fn check(sink: FanOutSink, expected: &[&str]) {
         let memory = MemorySink::new();
-        let error = sink.with_sink(memory.clone()).publish(&event(1)).unwrap_err();
+        let error = sink.with_sink(memory.clone()).publish(event(1)).unwrap_err();
         assert_eq!(lines(&error), expected);
         assert_eq!(memory.events(), [event(1)], "the last one gets the event whatever the others do");
     }
@@ -47,7 +47,7 @@ fn errors_that_panic_where_they_are_dropped_keep_the_event_from_nobody() {
     let memory = MemorySink::new();
     let sink =
         FanOutSink::new().with_sink(Bombing).with_sink(Bombing).with_sink(Bombing).with_sink(memory.clone());
-    let error = sink.publish(&event(1)).unwrap_err();
+    let error = sink.publish(event(1)).unwrap_err();
     assert_eq!(
         lines(&error),
         ["sink 1 of 4 did not take the event", "collector refused `runtime/1`", "handle with care"]

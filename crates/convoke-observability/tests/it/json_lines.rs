@@ -36,9 +36,9 @@ fn writes_a_line_per_event_before_it_returns() {
     let path = folder.path().join("events.jsonl");
     let sink = JsonLinesSink::open(&path).unwrap();
     assert_eq!(ids(&path), "");
-    sink.publish(&event(0)).unwrap();
+    sink.publish(event(0)).unwrap();
     assert_eq!(ids(&path), "0");
-    sink.publish(&event(1).with_attribute("said", "two\nlines")).unwrap();
+    sink.publish(event(1).with_attribute("said", "two\nlines")).unwrap();
     assert_eq!(ids(&path), "0 1");
 }
 
@@ -47,7 +47,7 @@ fn goes_on_where_a_file_ends() {
     let folder = folder();
     let path = folder.path().join("events.jsonl");
     for number in 0..3 {
-        JsonLinesSink::open(&path).unwrap().publish(&event(number)).unwrap();
+        JsonLinesSink::open(&path).unwrap().publish(event(number)).unwrap();
     }
     assert_eq!(ids(&path), "0 1 2");
 }
@@ -57,7 +57,7 @@ fn a_half_line_left_by_a_crash_stays_a_line_of_its_own() {
     let folder = folder();
     let path = folder.path().join("events.jsonl");
     fs::write(&path, "{\"id\":\"run").unwrap();
-    JsonLinesSink::open(&path).unwrap().publish(&event(0)).unwrap();
+    JsonLinesSink::open(&path).unwrap().publish(event(0)).unwrap();
     let expected = format!("{{\"id\":\"run\n{}\n", serde_json::to_string(&event(0)).unwrap());
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
 }
@@ -92,7 +92,7 @@ fn a_write_that_fails_is_reported_with_its_path() {
     symlink("/dev/full", &path).unwrap();
     let sink = JsonLinesSink::open(&path).unwrap();
     for number in 0..2 {
-        let error = sink.publish(&event(number)).unwrap_err();
+        let error = sink.publish(event(number)).unwrap_err();
         assert_eq!(error.to_string(), format!("event log `{}` cannot be written", path.display()));
         assert_eq!(lines(&error).len(), 2);
     }
@@ -107,7 +107,7 @@ fn a_device_is_never_moved_out_of_the_way() {
     symlink("/dev/null", &path).unwrap();
     let sink = JsonLinesSink::builder(&path).rotate_at(1).keep(1).open().unwrap();
     for number in 0..3 {
-        sink.publish(&event(number)).unwrap();
+        sink.publish(event(number)).unwrap();
     }
     assert!(path.is_symlink());
     assert!(!folder.path().join("events.jsonl.1").is_symlink());
@@ -121,7 +121,7 @@ fn a_full_file_makes_room_and_so_many_are_kept() {
         let path = folder.path().join("events.jsonl");
         let sink = JsonLinesSink::builder(&path).rotate_at(2 * line()).keep(keep).open().unwrap();
         for number in 0..7 {
-            sink.publish(&event(number)).unwrap();
+            sink.publish(event(number)).unwrap();
         }
         let found = ["", ".1", ".2", ".3"].map(|end| ids(&folder.path().join(format!("events.jsonl{end}"))));
         assert_eq!(found, expected, "{keep} kept");
@@ -138,8 +138,8 @@ fn a_file_found_full_makes_room_at_the_first_event() {
     let folder = folder();
     let path = folder.path().join("events.jsonl");
     let open = || JsonLinesSink::builder(&path).rotate_at(line()).keep(1).open().unwrap();
-    open().publish(&event(0)).unwrap();
-    open().publish(&event(1)).unwrap();
+    open().publish(event(0)).unwrap();
+    open().publish(event(1)).unwrap();
     assert_eq!((ids(&path), ids(&folder.path().join("events.jsonl.1"))), ("1".into(), "0".into()));
 }
 
@@ -148,8 +148,8 @@ fn a_line_longer_than_the_limit_gets_a_file_of_its_own() {
     let folder = folder();
     let path = folder.path().join("events.jsonl");
     let sink = JsonLinesSink::builder(&path).rotate_at(1).keep(2).open().unwrap();
-    sink.publish(&event(0)).unwrap();
-    sink.publish(&event(1)).unwrap();
+    sink.publish(event(0)).unwrap();
+    sink.publish(event(1)).unwrap();
     let found = ["", ".1", ".2"].map(|end| ids(&folder.path().join(format!("events.jsonl{end}"))));
     assert_eq!(found, ["1", "0", "-"], "no empty file is kept");
 }
@@ -159,8 +159,8 @@ fn unlimited_never_makes_room() {
     let folder = folder();
     let path = folder.path().join("events.jsonl");
     let sink = JsonLinesSink::builder(&path).rotate_at(1).unlimited().open().unwrap();
-    sink.publish(&event(0)).unwrap();
-    sink.publish(&event(1)).unwrap();
+    sink.publish(event(0)).unwrap();
+    sink.publish(event(1)).unwrap();
     assert_eq!(ids(&path), "0 1");
 }
 
@@ -173,9 +173,9 @@ fn while_a_full_file_cannot_be_moved_events_are_refused_and_older_files_stay() {
     // A folder that is not empty is in the way of the oldest file.
     fs::create_dir_all(at(".2").join("in the way")).unwrap();
     let sink = JsonLinesSink::builder(&path).rotate_at(line()).keep(2).open().unwrap();
-    sink.publish(&event(0)).unwrap();
+    sink.publish(event(0)).unwrap();
     for _ in 0..2 {
-        let error = sink.publish(&event(1)).unwrap_err();
+        let error = sink.publish(event(1)).unwrap_err();
         let expected =
             format!("event log `{}` is full and cannot be moved to its older files", path.display());
         assert_eq!(error.to_string(), expected);
@@ -183,7 +183,7 @@ fn while_a_full_file_cannot_be_moved_events_are_refused_and_older_files_stay() {
     }
 
     fs::remove_dir_all(at(".2")).unwrap();
-    sink.publish(&event(2)).unwrap();
+    sink.publish(event(2)).unwrap();
     assert_eq!((ids(&path), ids(&at(".1")), ids(&at(".2"))), ("2".into(), "0".into(), String::new()));
 }
 
@@ -197,7 +197,7 @@ fn lines_of_many_threads_stay_whole() {
             let sink = &sink;
             scope.spawn(move || {
                 for number in 0..50 {
-                    sink.publish(&event(thread * 50 + number)).unwrap();
+                    sink.publish(event(thread * 50 + number)).unwrap();
                 }
             });
         }
@@ -212,7 +212,7 @@ async fn works_behind_the_bounded_sink() {
     let folder = folder();
     let path = folder.path().join("events.jsonl");
     let sink = Arc::new(BoundedAsyncSink::builder(JsonLinesSink::open(&path).unwrap()).start().unwrap());
-    sink.publish(&event(0)).unwrap();
+    sink.publish(event(0)).unwrap();
     sink.close().await.unwrap();
     assert_eq!(ids(&path), "0");
     assert!(JsonLinesSink::open(&path).is_ok(), "closing lets go of the file");

@@ -6,7 +6,7 @@ use crate::support::{event, numbers};
 
 fn after_five(sink: &MemorySink) -> (Vec<u64>, u64) {
     for number in 0..5 {
-        sink.publish(&event(number)).unwrap();
+        sink.publish(event(number)).unwrap();
     }
     assert_eq!(sink.len(), sink.events().len());
     (numbers(&sink.events()), sink.forgotten())
@@ -25,7 +25,7 @@ fn keeps_the_newest_as_far_as_there_is_room() {
 fn has_a_finite_room_unless_told_otherwise() {
     let sink = MemorySink::default();
     for number in 0..10_001 {
-        sink.publish(&event(number)).unwrap();
+        sink.publish(event(number)).unwrap();
     }
     assert_eq!((sink.len(), sink.forgotten()), (10_000, 1));
 }

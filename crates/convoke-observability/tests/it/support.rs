@@ -32,7 +32,7 @@ pub(crate) fn lines(error: &dyn std::error::Error) -> Vec<String> {
 pub(crate) struct Failing;
 
 impl EventSink for Failing {
-    fn publish(&self, event: &Event) -> Result<(), SinkError> {
+    fn publish(&self, event: Event) -> Result<(), SinkError> {
         Err(SinkError::new(format!("collector refused `{}`", event.id)))
     }
 }
@@ -59,7 +59,7 @@ impl Drop for Bomb {
 pub(crate) struct Bombing;
 
 impl EventSink for Bombing {
-    fn publish(&self, event: &Event) -> Result<(), SinkError> {
+    fn publish(&self, event: Event) -> Result<(), SinkError> {
         Err(SinkError::new(format!("collector refused `{}`", event.id)).with_source(Bomb))
     }
 }
@@ -75,7 +75,7 @@ pub(crate) fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
 pub(crate) struct Panicking;
 
 impl EventSink for Panicking {
-    fn publish(&self, event: &Event) -> Result<(), SinkError> {
+    fn publish(&self, event: Event) -> Result<(), SinkError> {
         panic!("no state for `{}`", event.id)
     }
 }
@@ -84,7 +84,7 @@ impl EventSink for Panicking {
 pub(crate) struct Moody;
 
 impl EventSink for Moody {
-    fn publish(&self, event: &Event) -> Result<(), SinkError> {
+    fn publish(&self, event: Event) -> Result<(), SinkError> {
         match event.id.number() % 3 {
             0 => Ok(()),
             1 => Failing.publish(event),
@@ -114,7 +114,7 @@ impl Gated {
 }
 
 impl EventSink for Gated {
-    fn publish(&self, event: &Event) -> Result<(), SinkError> {
+    fn publish(&self, event: Event) -> Result<(), SinkError> {
         // Both ends may be gone: then nobody wants to hold it any more.
         let _ = self.entered.send(event.id.number());
         let _ = self.go.lock().unwrap_or_else(PoisonError::into_inner).recv();

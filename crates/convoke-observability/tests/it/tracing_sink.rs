@@ -58,7 +58,7 @@ impl Subscriber for Recorder {
     fn exit(&self, _: &span::Id) {}
 }
 
-fn recorded(event: &convoke_observability::Event) -> (String, Fields) {
+fn recorded(event: convoke_observability::Event) -> (String, Fields) {
     let recorder = Recorder::default();
     with_default(recorder.clone(), || TracingSink::new().publish(event).unwrap());
     let mut events = recorder.events.lock();
@@ -76,7 +76,7 @@ fn a_bare_event_has_no_field_for_what_is_absent() {
         ("subject", "\"draft\"".into()),
         ("message", "started".into()),
     ]);
-    assert_eq!(recorded(&event(0)), ("INFO convoke".into(), expected));
+    assert_eq!(recorded(event(0)), ("INFO convoke".into(), expected));
 }
 
 #[test]
@@ -112,16 +112,16 @@ fn a_full_event_has_these_fields_and_no_others() {
         ("attributes", "code=store_failed waiting=3".into()),
         ("message", "started".into()),
     ]);
-    assert_eq!(recorded(&event).1, expected);
+    assert_eq!(recorded(event).1, expected);
 }
 
 #[test]
 fn without_a_subscriber_an_event_is_gone_and_that_is_no_failure() {
-    TracingSink::new().publish(&event(0)).unwrap();
+    TracingSink::new().publish(event(0)).unwrap();
 }
 
 #[test]
 fn a_subscriber_that_panics_is_isolated_as_any_sink() {
     let recorder = Recorder { panics: true, ..Recorder::default() };
-    with_default(recorder, || assert!(publish_isolated(&TracingSink, &event(0)).is_err()));
+    with_default(recorder, || assert!(publish_isolated(&TracingSink, event(0)).is_err()));
 }

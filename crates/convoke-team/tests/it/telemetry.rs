@@ -251,7 +251,7 @@ async fn a_pause_is_not_used_up_by_an_attempt_that_telemetry_kept_from_its_execu
 struct BlockingSink(std::sync::Mutex<std::sync::mpsc::Receiver<()>>);
 
 impl convoke_observability::EventSink for BlockingSink {
-    fn publish(&self, _: &convoke_observability::Event) -> Result<(), convoke_observability::SinkError> {
+    fn publish(&self, _: convoke_observability::Event) -> Result<(), convoke_observability::SinkError> {
         self.0.lock().unwrap().recv().map_err(|_| convoke_observability::SinkError::new("the test is over"))
     }
 }

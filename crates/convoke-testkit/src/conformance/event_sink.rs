@@ -55,7 +55,7 @@ fn publish(sink: &impl EventSink, ids: &EventIds, thread: u64) -> Vec<Vec<Event>
     for number in 0..EVENTS_PER_TASK {
         for (event_task, task) in tasks.iter_mut().zip(0..) {
             let event = event(ids.next_id(), thread * TASKS_PER_THREAD + task, number);
-            let taken = sink.publish(&event);
+            let taken = sink.publish(event.clone());
             assert!(taken.is_ok(), "the sink refused event `{}`: {taken:?}", event.id);
             event_task.push(event);
         }

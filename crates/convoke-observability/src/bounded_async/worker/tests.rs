@@ -61,7 +61,7 @@ fn a_thread_that_unwinds_leaves_nobody_waiting() {
             "bounded sink lost its thread to a panic; what waited is not passed on"
         );
     }
-    assert!(sink.publish(&event(1)).is_err());
+    assert!(sink.publish(event(1)).is_err());
 }
 
 #[test]

@@ -38,7 +38,7 @@ impl Driver {
         }
         if let Some((sink, ids)) = &self.settings.sink {
             let published =
-                is_taken(|| sink.publish(&event.to_event(ids.next_id(), self.clock.unix_millis())));
+                is_taken(|| sink.publish(event.to_event(ids.next_id(), self.clock.unix_millis())));
             failures += u64::from(!published);
         }
         self.shared.hub().tell(|| PlanUpdate::Event(event));
