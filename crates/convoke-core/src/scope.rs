@@ -95,28 +95,45 @@ struct Ancestor {
     parent: Option<Arc<Ancestor>>,
 }
 
+impl Ancestor {
+    fn new(entry: Lineage, parent: Option<Arc<Self>>) -> Arc<Self> {
+        let depth = parent.as_ref().map_or(1, |parent| parent.depth + 1);
+        Arc::new(Self { entry, depth, parent })
+    }
+}
+
 impl Scope {
     /// A scope without a parent: no lineage, no deadline, no budget, a token of its own.
     pub fn root() -> Self {
         Self(Arc::default())
     }
 
+    /// The scope of an attempt that `parent` asks for, or nobody who has one: its lineage and its extensions are under that
+    /// one's, and it has a token of its own.
+    pub fn of_attempt(
+        parent: Option<&Self>,
+        entry: Lineage,
+        deadline: Option<Instant>,
+        budget: Option<Budget>,
+        trace_id: Option<Arc<str>>,
+    ) -> Self {
+        let above = parent.and_then(|parent| parent.0.lineage.clone());
+        Self(Arc::new(Inner {
+            lineage: Some(Ancestor::new(entry, above)),
+            stop: Stop::default(),
+            deadline,
+            budget,
+            trace_id,
+            extensions: parent.map(|parent| parent.0.extensions.inherited()).unwrap_or_default(),
+        }))
+    }
+
     /// A scope that inherits from this one; its token is a child of this one's.
     #[must_use]
     pub fn child(&self) -> Self {
-        self.child_with(Stop::of(self.cancellation().child_token()))
-    }
-
-    /// A scope that inherits from this one all but the token: it has one of its own.
-    #[must_use]
-    pub fn child_with_own_token(&self) -> Self {
-        self.child_with(Stop::default())
-    }
-
-    fn child_with(&self, stop: Stop) -> Self {
         Self(Arc::new(Inner {
             lineage: self.0.lineage.clone(),
-            stop,
+            stop: Stop::of(self.cancellation().child_token()),
             deadline: self.0.deadline,
             budget: self.0.budget.clone(),
             trace_id: self.0.trace_id.clone(),
@@ -128,9 +145,8 @@ impl Scope {
     #[must_use]
     pub fn of(self, entry: Lineage) -> Self {
         self.with(|inner| {
-            let parent = inner.lineage.take();
-            let depth = parent.as_ref().map_or(1, |parent| parent.depth + 1);
-            inner.lineage = Some(Arc::new(Ancestor { entry, depth, parent }));
+            let above = inner.lineage.take();
+            inner.lineage = Some(Ancestor::new(entry, above));
         })
     }
 

@@ -35,7 +35,7 @@ pub trait TeamBackend: Send + Sync + 'static {
     /// Runs one task.
     fn run(
         self: Arc<Self>,
-        request: TaskRequest,
+        request: Box<TaskRequest>,
         options: RunOptions,
         caller: Option<Scope>,
     ) -> BoxFuture<'static, TeamAnswer>;
@@ -71,7 +71,7 @@ pub trait TeamBackend: Send + Sync + 'static {
     /// Runs a coordinated task.
     fn coordinate(
         self: Arc<Self>,
-        request: TaskRequest,
+        request: Box<TaskRequest>,
         options: RunOptions,
         caller: Option<Scope>,
         coordination: Coordination,
@@ -180,12 +180,9 @@ impl TeamHandle {
         request: TaskRequest,
         options: RunOptions,
     ) -> impl Future<Output = TeamAnswer> + Send + use<> {
-        // Boxed, so that the future of who awaits this needs no room for all that is asked.
-        let asked = Box::new((self.clone(), request, options));
-        async move {
-            let (handle, request, options) = *asked;
-            handle.into_run(request, options).await
-        }
+        // Boxed, so that the future of who awaits this needs no room for it.
+        let (handle, request) = (self.clone(), Box::new(request));
+        async move { handle.into_run(request, options).await }
     }
 
     /// Runs many tasks, and gives their reports in the order of the requests. One that fails never loses the others.
@@ -318,7 +315,7 @@ impl TeamHandle {
         options: RunOptions,
         coordination: Coordination,
     ) -> impl Future<Output = TeamAnswer> + Send + use<> {
-        let handle = self.clone();
+        let (handle, request) = (self.clone(), Box::new(request));
         async move {
             let Some(runtime) = handle.runtime() else { return Ok(shut_down(&request)) };
             runtime.coordinate(request, options, handle.caller, coordination).await
@@ -368,7 +365,7 @@ impl TeamHandle {
         TeamSessions::new(self.runtime.clone())
     }
 
-    fn into_run(self, request: TaskRequest, options: RunOptions) -> BoxFuture<'static, TeamAnswer> {
+    fn into_run(self, request: Box<TaskRequest>, options: RunOptions) -> BoxFuture<'static, TeamAnswer> {
         match self.runtime() {
             Some(runtime) => runtime.run(request, options, self.caller),
             None => ready(Ok(shut_down(&request))).boxed(),

@@ -32,7 +32,7 @@ impl TeamBackend for Shared {
 
     fn run(
         self: Arc<Self>,
-        request: TaskRequest,
+        request: Box<TaskRequest>,
         options: RunOptions,
         caller: Option<Scope>,
     ) -> BoxFuture<'static, TeamAnswer> {
@@ -80,7 +80,7 @@ impl TeamBackend for Shared {
 
     fn coordinate(
         self: Arc<Self>,
-        request: TaskRequest,
+        request: Box<TaskRequest>,
         options: RunOptions,
         caller: Option<Scope>,
         coordination: Coordination,
@@ -131,13 +131,12 @@ impl TeamBackend for Shared {
 /// Runs one task on a task of its own, and waits for the answer; dropped, it stops the task.
 pub(crate) fn run(
     shared: Arc<Shared>,
-    request: TaskRequest,
+    request: Box<TaskRequest>,
     options: RunOptions,
     caller: Option<Scope>,
     job: Job,
 ) -> impl Future<Output = TeamAnswer> + Send + 'static {
     // No `async fn`, whose future has room for each argument twice.
-    let request = Box::new(request);
     async move {
         let Awaited { wait: _wait, task, answer } = ask(shared, request, options, caller, job)?;
         answer.await.unwrap_or(Err(TeamError::Lost { task })).map(Arc::unwrap_or_clone)

@@ -61,57 +61,57 @@ impl Execution {
 
     /// Does the work to its end, whenever that is; gives the answer unless somebody has given it without waiting for that.
     pub(crate) async fn run(mut self) -> Option<Reply> {
-        let begun = Arc::clone(&self.begun);
+        let Self { work, begun } = &mut self;
         let said = {
             let mut stopped = pin!(begun.stops.stopped(&begun.shared));
             begun.wake_at(stopped.as_mut());
-            begun.scope.wrap(self.guarded()).instrument(begun.span()).await
+            begun.scope.wrap(guarded(work, begun)).instrument(begun.span()).await
         };
         let (decided, at) = (begun.ending.end(), Instant::now());
         // Before its slot is free, so that nothing that it has started begins with that.
         begun.end_nested();
         // Before anybody can see the end, so that a follow-up finds the place free. A lease may hold the last copy of a
         // removed agent's executor, whose destructor is the host's code: a panic of it has nowhere to go.
-        drop_isolated(self.work.take());
+        drop_isolated(work.take());
         begun.end(said, decided, at).reply().await
     }
+}
 
-    /// Does the work; a panic of it, also of its destructors, becomes an error.
-    async fn guarded(&mut self) -> Said {
-        AssertUnwindSafe(self.call()).catch_unwind().await.unwrap_or_else(|payload| {
-            let worker = Worker(self.work.as_ref().and_then(Work::agent));
-            let error = TaskError::new(ErrorCode::ExecutorPanicked, worker.panicked());
-            Err(CoordinationError::new(match panic_detail(payload) {
-                Some(text) => error.with_detail(text),
-                None => error,
-            }))
-        })
-    }
+/// Does the work; a panic of it, also of its destructors, becomes an error.
+async fn guarded(work: &mut Option<Work>, begun: &Begun) -> Said {
+    AssertUnwindSafe(call(work, begun)).catch_unwind().await.unwrap_or_else(|payload| {
+        let worker = Worker(work.as_ref().and_then(Work::agent));
+        let error = TaskError::new(ErrorCode::ExecutorPanicked, worker.panicked());
+        Err(CoordinationError::new(match panic_detail(payload) {
+            Some(text) => error.with_detail(text),
+            None => error,
+        }))
+    })
+}
 
-    async fn call(&mut self) -> Said {
-        let scope = &self.begun.scope;
-        match &mut self.work {
-            Some(Work::Agent(lease)) => {
-                let Some(work) = execute(&self.begun, lease) else { return Ok(TaskOutcome::cancelled()) };
-                let said = if lease.capabilities().abort_on_cancel {
-                    // Its future is dropped at its first yield after the signal.
-                    tokio::select! {
-                        biased;
-                        () = scope.cancellation().cancelled() => Err(ExecutorError::cancelled()),
-                        said = work => said,
-                    }
-                } else {
-                    work.await
-                };
-                // Here, since the error's text is made by the host's code, which may panic as well.
-                said.map_err(|error| CoordinationError::new(error.into_task_error()))
-            }
-            Some(Work::Body(_, body)) => match body.take().and_then(|body| perform(&self.begun, body)) {
-                Some(work) => work.await,
-                None => Ok(TaskOutcome::cancelled()),
-            },
-            None => Ok(TaskOutcome::cancelled()),
+async fn call(work: &mut Option<Work>, begun: &Begun) -> Said {
+    let scope = &begun.scope;
+    match work {
+        Some(Work::Agent(lease)) => {
+            let Some(work) = execute(begun, lease) else { return Ok(TaskOutcome::cancelled()) };
+            let said = if lease.capabilities().abort_on_cancel {
+                // Its future is dropped at its first yield after the signal.
+                tokio::select! {
+                    biased;
+                    () = scope.cancellation().cancelled() => Err(ExecutorError::cancelled()),
+                    said = work => said,
+                }
+            } else {
+                work.await
+            };
+            // Here, since the error's text is made by the host's code, which may panic as well.
+            said.map_err(|error| CoordinationError::new(error.into_task_error()))
         }
+        Some(Work::Body(_, body)) => match body.take().and_then(|body| perform(begun, body)) {
+            Some(work) => work.await,
+            None => Ok(TaskOutcome::cancelled()),
+        },
+        None => Ok(TaskOutcome::cancelled()),
     }
 }
 

@@ -125,7 +125,7 @@ impl TeamRuntime {
         request: TaskRequest,
         options: RunOptions,
     ) -> impl Future<Output = Result<TaskReport, TeamError>> + Send + use<> {
-        backend::run(Arc::clone(&self.shared), request, options, None, Job::Agent)
+        backend::run(Arc::clone(&self.shared), Box::new(request), options, None, Job::Agent)
     }
 
     /// Starts one task on its own, at once, and gives its handle.

@@ -110,18 +110,12 @@ impl Prepared {
         let Self { subject, shared, .. } = &*self;
         let mut entry = Lineage::new(subject.session.clone(), subject.task.clone(), subject.attempt);
         entry.agent.clone_from(&subject.agent);
+        let (deadline, trace_id) = (self.stops.deadline, subject.trace_id.clone());
         let running = RunningTask::new(&shared.slots, mark);
         // Its token is its own, signalled by the watch and at the end alone: a stop is told only once its cause is known.
-        let scope = match self.origin.caller.scope() {
-            Some(parent) => parent.child_with_own_token(),
-            None => Scope::root(),
-        };
-        let scope = scope
-            .of(entry)
-            .with_deadline(self.stops.deadline)
-            .with_trace_id(subject.trace_id.clone())
-            .with_extension(running)
-            .with_budget(self.budget.take());
+        let parent = self.origin.caller.scope();
+        let scope = Scope::of_attempt(parent, entry, deadline, self.budget.take(), trace_id);
+        let scope = scope.with_extension(running);
         if self.subject.span.is_none() {
             scope
         } else {

@@ -65,10 +65,14 @@ fn extensions_are_found_replaced_and_inherited_in_any_order() {
 }
 
 #[test]
-fn a_child_with_a_token_of_its_own_is_not_stopped_with_its_parent() {
-    let parent = Scope::root().of(entry("parent")).with_extension(Inherited(1));
-    let child = parent.child_with_own_token();
-    assert_eq!((child.get(), tasks(&child)), (Some(&Inherited(1)), vec!["parent"]));
+fn an_attempt_has_its_own_and_is_not_stopped_with_its_parent() {
+    let parent = Scope::root().of(entry("parent")).with_trace_id(Arc::from("trace"));
+    let parent = parent.with_extension(Inherited(1)).with_extension(Own(2)).with_deadline(Instant::now());
+    let child = Scope::of_attempt(Some(&parent), entry("child"), None, None, None);
+    assert_eq!((child.get(), child.get::<Own>()), (Some(&Inherited(1)), None));
+    assert_eq!((tasks(&child), child.depth()), (vec!["child", "parent"], 2));
+    assert_eq!((child.deadline(), child.trace_id()), (None, None));
+    assert_eq!(tasks(&Scope::of_attempt(None, entry("root"), None, None, None)), ["root"]);
     parent.cancel();
     assert!(parent.cancellation().is_cancelled() && !child.is_cancelled());
     let token = child.cancellation().clone();
