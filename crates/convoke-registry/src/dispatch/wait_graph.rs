@@ -181,10 +181,8 @@ impl<W> Dispatch<W> {
     pub(super) fn endless_wait(&self, start: ClaimKey) -> Option<Vec<WaitStep>> {
         let claim = self.claims.get(start)?;
         if let Some(ticket) = claim.ticket() {
-            // On no circle.
-            if claim.awaited_in.is_none() {
-                return None;
-            }
+            // One that nobody awaits is on no circle.
+            claim.awaited_in?;
             // Only faster: a unit for it comes free anyway. That is the common case where a task asks many at once.
             if matches!(self.needs_of_target(ticket.target), Needs::Nothing) {
                 return None;
