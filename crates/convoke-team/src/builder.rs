@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use convoke_core::{AnyJournal, Budget, IdGenerator, Journal, OwnerId};
 use convoke_observability::{AnySink, EventIds, EventSink};
@@ -12,8 +12,8 @@ use convoke_session::{Limit, SessionLimits, SessionStore};
 
 use crate::{
     TeamEvent, TeamObserver, TeamRuntime, TelemetryFailures, bounded_journal::BoundedJournal, clock::Clock,
-    detached::Detached, event::FunctionObserver, recorded::RecordedSessions, sessions::Sessions,
-    shared::Shared, signal::Signal, telemetry::Telemetry,
+    detached::Detached, event::FunctionObserver, flag::Flag, recorded::RecordedSessions, sessions::Sessions,
+    shared::Shared, telemetry::Telemetry,
 };
 
 /// How many tasks run at a time unless a host says otherwise.
@@ -260,8 +260,8 @@ impl TeamRuntimeBuilder {
             max_parallel_tasks: self.max_parallel_tasks,
             budget: self.budget,
             max_nesting_depth: self.max_nesting_depth,
-            root: Signal::default(),
-            draining: Signal::default(),
+            ended: Flag::default(),
+            draining: CancellationToken::new(),
             under_way: TaskTracker::new(),
             detached: Detached::default(),
         }))

@@ -81,7 +81,7 @@ impl Caller {
 
     /// A token that stops what it asks for, besides whatever else does.
     pub(crate) fn stop(&self, shared: &Shared) -> CancellationToken {
-        self.0.as_ref().map_or(shared.root.token(), Scope::cancellation).child_token()
+        self.0.as_ref().map_or(shared.ended.token(), Scope::cancellation).child_token()
     }
 
     /// Why it may not ask.

@@ -48,7 +48,7 @@
 //! | `detached` | the work that goes on although its caller has its answer |
 //! | `outcome` | what a report says about an end: pure |
 //! | `parallel`, `each` | many tasks in one line, and their answers as they come |
-//! | `sessions`, `shared`, `clock`, `signal` | the sessions of a runtime, what its tasks share with it, its time, its end |
+//! | `sessions`, `shared`, `clock`, `flag` | the sessions of a runtime, what its tasks share with it, its time, its end |
 //! | `recorded`, `bounded_journal`, `settled` | the sessions that are kept in a journal: loaded and recorded, within a time; the end of their attempts |
 //! | `event`, `telemetry` | what is told, and how a failing observer is kept from the work |
 
@@ -66,6 +66,7 @@ mod each;
 mod ending;
 mod event;
 mod execution;
+mod flag;
 mod outcome;
 mod parallel;
 mod prepared;
@@ -74,7 +75,6 @@ mod runtime;
 mod sessions;
 mod settled;
 mod shared;
-mod signal;
 mod stops;
 mod telemetry;
 mod work;

@@ -157,7 +157,7 @@ impl Batch {
             () = self.stop.cancelled() => News::Stopped,
             () = token.cancelled() => News::Stopped,
             // What a running task asks for still runs.
-            () = self.shared.draining.token().cancelled(), if !self.caller.is_task() => News::Draining,
+            () = self.shared.draining.cancelled(), if !self.caller.is_task() => News::Draining,
             () = deadline => News::Deadline,
             (index, lease) = self.leases.next() => News::Lease(index, lease),
             // After a yield, so that many requests hold up neither what runs nor the thread.

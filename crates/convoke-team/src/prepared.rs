@@ -186,11 +186,12 @@ impl Prepared {
 
     /// What is refused before anything is touched.
     pub(crate) fn defect(&self) -> Option<TaskError> {
-        if self.shared.root.has_come() {
+        if self.shared.ended.is_set() {
             let text = "runtime is gone; run tasks while a `TeamRuntime` lives";
             return Some(TaskError::new(ErrorCode::ShuttingDown, text));
         }
-        if self.shared.draining.has_come() && !self.origin.caller.is_task() {
+        // Asked of what this holds a token of: a drain that it comes too early for waits for it.
+        if self.shared.under_way.is_closed() && !self.origin.caller.is_task() {
             let text = "runtime drains and admits nothing more; run the task elsewhere";
             return Some(TaskError::new(ErrorCode::ShuttingDown, text));
         }

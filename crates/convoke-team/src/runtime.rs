@@ -13,7 +13,7 @@ use convoke_session::{Reconcile, Session};
 
 use crate::{
     DetachedWork, NotDetached, SessionAdminError, TeamEventKind, TeamRuntimeBuilder, UnfinishedTask,
-    attempt::Job, backend, caller::Caller, parallel, shared::Shared, signal::SetOnDrop, telemetry::Subject,
+    attempt::Job, backend, caller::Caller, flag::SetOnDrop, parallel, shared::Shared, telemetry::Subject,
 };
 
 /// Runs tasks on the agents of a registry. Cloning shares it.
@@ -85,7 +85,7 @@ impl TeamRuntime {
     }
 
     pub(crate) fn new(shared: Shared) -> Self {
-        let alive = Arc::new(SetOnDrop(shared.root.clone()));
+        let alive = Arc::new(SetOnDrop(shared.ended.clone()));
         Self { shared: Arc::new(shared), _alive: alive }
     }
 
@@ -417,8 +417,8 @@ impl TeamRuntime {
     /// Dropping the future ends the wait; the runtime drains on.
     pub async fn drain(&self, deadline: impl Into<Option<Instant>> + Send) -> Vec<UnfinishedTask> {
         let deadline = deadline.into();
-        self.shared.draining.set();
         self.shared.under_way.close();
+        self.shared.draining.cancel();
         let ended = async {
             self.shared.under_way.wait().await;
             for session in self.shared.sessions.all() {

@@ -2,15 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use convoke_core::{Budget, IdGenerator};
 use convoke_observability::drop_isolated;
 use convoke_registry::{AgentRegistry, Slots};
 
 use crate::{
-    TelemetryFailures, clock::Clock, detached::Detached, recorded::RecordedSessions, sessions::Sessions,
-    signal::Signal, telemetry::Telemetry,
+    TelemetryFailures, clock::Clock, detached::Detached, flag::Flag, recorded::RecordedSessions,
+    sessions::Sessions, telemetry::Telemetry,
 };
 
 /// What the runtime and its tasks share.
@@ -30,9 +30,9 @@ pub(crate) struct Shared {
     pub(crate) budget: Option<Budget>,
     pub(crate) max_nesting_depth: usize,
     /// Set when the runtime ends.
-    pub(crate) root: Signal,
-    /// Set when it begins to drain: hosts get nothing more admitted.
-    pub(crate) draining: Signal,
+    pub(crate) ended: Flag,
+    /// Cancelled when it begins to drain: hosts get nothing more admitted.
+    pub(crate) draining: CancellationToken,
     /// Everything under way, detached work included.
     pub(crate) under_way: TaskTracker,
     pub(crate) detached: Detached,

@@ -43,7 +43,7 @@ pub(crate) enum Above {
 impl Above {
     fn token<'a>(&'a self, shared: &'a Shared) -> &'a CancellationToken {
         match self {
-            Self::Runtime => shared.root.token(),
+            Self::Runtime => shared.ended.token(),
             Self::Task(scope) => scope.cancellation(),
             Self::Token(token) => token,
         }
@@ -51,7 +51,7 @@ impl Above {
 
     fn is_over(&self, shared: &Shared) -> bool {
         match self {
-            Self::Runtime => shared.root.has_come(),
+            Self::Runtime => shared.ended.is_set(),
             Self::Task(scope) => scope.is_cancelled(),
             Self::Token(token) => token.is_cancelled(),
         }

@@ -7,24 +7,24 @@ use std::sync::{
 
 use tokio_util::sync::CancellationToken;
 
-/// A token that can be asked without taking its lock. A clone is the same signal.
+/// A token that can be asked without taking its lock. A clone is the same flag.
 #[derive(Clone, Default)]
-pub(crate) struct Signal(Arc<Inner>);
+pub(crate) struct Flag(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    has_come: AtomicBool,
+    is_set: AtomicBool,
     token: CancellationToken,
 }
 
-impl Signal {
+impl Flag {
     pub(crate) fn set(&self) {
-        self.0.has_come.store(true, Ordering::Release);
+        self.0.is_set.store(true, Ordering::Release);
         self.0.token.cancel();
     }
 
-    pub(crate) fn has_come(&self) -> bool {
-        self.0.has_come.load(Ordering::Acquire)
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.is_set.load(Ordering::Acquire)
     }
 
     /// The token, for whoever awaits it or hands it on. Nothing cancels it but [`set`](Self::set).
@@ -33,8 +33,8 @@ impl Signal {
     }
 }
 
-/// Sets a signal when it is dropped.
-pub(crate) struct SetOnDrop(pub(crate) Signal);
+/// Sets a flag when it is dropped.
+pub(crate) struct SetOnDrop(pub(crate) Flag);
 
 impl Drop for SetOnDrop {
     fn drop(&mut self) {
