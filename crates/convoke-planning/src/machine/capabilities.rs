@@ -17,7 +17,7 @@ pub enum Effects {
 /// Who polls the work of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Placement {
-    /// A task of its own.
+    /// A task that does nothing else meanwhile.
     #[default]
     Spawned,
     /// The runner itself: for short work that never blocks.

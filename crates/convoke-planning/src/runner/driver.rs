@@ -1,9 +1,11 @@
 //! Carries out what the plan machine decides, and tells it what comes of that.
 
 mod asks;
+mod inbox;
 mod keeping;
 mod telling;
 mod work;
+mod workers;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
@@ -19,7 +21,7 @@ use futures_util::{
     stream::{FuturesUnordered, StreamExt as _},
 };
 use tokio::{
-    sync::{Semaphore, mpsc, oneshot},
+    sync::{Semaphore, oneshot},
     task::{AbortHandle, JoinSet},
     time::{Sleep, sleep_until},
 };
@@ -41,6 +43,8 @@ use crate::{
 
 use work::InlineWork;
 
+pub(super) use inbox::{Inbox, Teller};
+
 /// How many asks of hooks, and how many of providers, are under way at most.
 const MAX_ASKS: usize = 16;
 
@@ -54,8 +58,6 @@ pub(super) enum Told {
     /// Somebody wants to know where the plan stands.
     Status(oneshot::Sender<PlanProgress>),
 }
-
-pub(super) type Teller = mpsc::UnboundedSender<Told>;
 
 /// What a run is made of.
 pub(super) struct Opened {
@@ -81,8 +83,7 @@ pub(super) struct Driver {
     writer: Option<Writer>,
     /// The signals that this run has heard, since they may be told twice.
     heard: HashSet<SignalId>,
-    teller: Teller,
-    inbox: mpsc::UnboundedReceiver<Told>,
+    inbox: Inbox,
     /// Inline work that was not polled yet. Most ends when it is, and needs no place among the others.
     fresh: VecDeque<InlineWork>,
     inline: FuturesUnordered<InlineWork>,
@@ -122,13 +123,9 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    pub(super) fn new(
-        settings: Arc<Settings>,
-        opened: Opened,
-        (teller, inbox): (Teller, mpsc::UnboundedReceiver<Told>),
-    ) -> Self {
+    pub(super) fn new(settings: Arc<Settings>, opened: Opened, inbox: Inbox) -> Self {
         let (head, writer) = opened.kept.unzip();
-        tell_of_cancellation(opened.scope.cancellation().clone(), teller.clone());
+        tell_of_cancellation(opened.scope.cancellation().clone(), inbox.teller().clone());
         let has_earlier = live::is_any(opened.shared.id());
         let mut driver = Self {
             starts_before: opened.machine.starts(),
@@ -140,7 +137,6 @@ impl Driver {
             head,
             writer,
             heard: HashSet::new(),
-            teller,
             inbox,
             fresh: VecDeque::new(),
             inline: FuturesUnordered::new(),
@@ -397,10 +393,8 @@ impl Driver {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.poll_inline(cx);
         // Who has something to do waits for nothing more.
-        if self.came.is_empty() || !self.inbox.is_empty() {
-            while let Poll::Ready(Some(told)) = self.inbox.poll_recv(cx) {
-                self.came.push_back(told);
-            }
+        if self.came.is_empty() || self.inbox.has_come() {
+            self.inbox.poll(cx, &mut self.came);
         }
         while !self.asks.is_empty() && self.asks.poll_join_next(cx).is_ready() {}
         self.poll_log(cx);
@@ -429,7 +423,7 @@ impl Driver {
 
     fn inline_ended(&mut self, (ended, still_running): (Event, Option<StillRunning>)) {
         if let (Some(still_running), Event::WorkEnded { start, .. }) = (still_running, &ended) {
-            work::await_rest(self.teller.clone(), *start, still_running);
+            work::await_rest(self.inbox.teller().clone(), *start, still_running);
         }
         self.came.push_back(Told::Event(ended));
     }
@@ -441,13 +435,13 @@ impl Driver {
             let Some(step) = machine.plan().step(step) else { continue };
             let Some(ended) = live::ended(shared.id(), &step.id, start) else { continue };
             still_running.push(start);
-            let teller = teller.clone();
+            let (teller, run) = (teller.clone(), shared.hub().ended().clone());
             tokio::spawn(async move {
                 tokio::select! {
                     () = ended.cancelled() => {
-                        let _ = teller.send(Told::Event(Event::DetachedEnded { start }));
+                        let _ = teller.tell(Told::Event(Event::DetachedEnded { start }));
                     }
-                    () = teller.closed() => {}
+                    () = run.cancelled() => {}
                 }
             });
         }
@@ -470,7 +464,7 @@ fn tell_of_cancellation(cancelled: CancellationToken, teller: Teller) {
     tokio::spawn(async move {
         cancelled.cancelled().await;
         // The run may be over.
-        let _ = teller.send(Told::Event(Event::Cancel));
+        let _ = teller.tell(Told::Event(Event::Cancel));
     });
 }
 

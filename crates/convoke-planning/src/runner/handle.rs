@@ -9,7 +9,7 @@ use std::{
 
 use convoke_core::{Metadata, json_is_too_deep};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     machine::{Event, RequestId},
     runner::{
         Settings,
-        driver::{Driver, Teller, Told},
+        driver::{Driver, Inbox, Teller, Told},
         shared::Hub,
     },
 };
@@ -42,22 +42,22 @@ impl PlanHandle {
         let retry_failed = options.retry_failed;
         let scope = options.into_scope();
         let stop = scope.cancellation().clone();
-        let (teller, inbox) = mpsc::unbounded_channel();
+        let inbox = Inbox::default();
         let (answers, answer) = oneshot::channel();
         let hub = Hub::default();
-        let handle = Self { stop: stop.clone(), teller: teller.clone(), hub: hub.clone(), answer };
+        let handle = Self { stop: stop.clone(), teller: inbox.teller().clone(), hub: hub.clone(), answer };
         tokio::spawn(async move {
             // However it ends, whoever follows it hears so, and nothing waits any more to be told to stop it.
             let _over = (hub.ended().clone().drop_guard(), stop.drop_guard());
             // Whoever asked may have gone.
-            let opened = match settings.open(work, retry_failed, (scope, hub.clone()), &teller).await {
+            let opened = match settings.open(work, retry_failed, (scope, hub.clone()), inbox.teller()).await {
                 Ok(opened) => opened,
                 Err(error) => {
                     let _ = answers.send(Err(error));
                     return;
                 }
             };
-            let mut driver = Driver::new(settings, opened, (teller, inbox));
+            let mut driver = Driver::new(settings, opened, inbox);
             let run = driver.run().await;
             hub.ended().cancel();
             let _ = answers.send(Ok(run));
@@ -127,7 +127,7 @@ impl PlanHandle {
     /// [`PlanError::Ended`].
     pub async fn status(&self) -> Result<PlanProgress, PlanError> {
         let (answer, answered) = oneshot::channel();
-        self.teller.send(Told::Status(answer)).map_err(|_| PlanError::Ended)?;
+        self.teller.tell(Told::Status(answer))?;
         answered.await.map_err(|_| PlanError::Ended)
     }
 
@@ -138,7 +138,7 @@ impl PlanHandle {
 
     async fn call(&self, event: Event) -> Result<(), PlanError> {
         let (answer, answered) = oneshot::channel();
-        self.teller.send(Told::Call(event, answer)).map_err(|_| PlanError::Ended)?;
+        self.teller.tell(Told::Call(event, answer))?;
         answered.await.map_err(|_| PlanError::Ended)?
     }
 

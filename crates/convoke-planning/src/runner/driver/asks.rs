@@ -40,9 +40,9 @@ impl Driver {
 
     /// Asks in a task of its own, which tells what came of it.
     fn ask(&mut self, asked: impl Future<Output = Told> + Send + 'static) -> AbortHandle {
-        let teller = self.teller.clone();
+        let teller = self.inbox.teller().clone();
         self.asks.spawn(self.scope.wrap(async move {
-            let _ = teller.send(asked.await);
+            let _ = teller.tell(asked.await);
         }))
     }
 

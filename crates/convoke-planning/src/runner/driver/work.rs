@@ -18,7 +18,7 @@ use crate::{
     executor::{Executed, settled},
     machine::{Event, Placement, Start, StepError, StepErrorCode, WorkOutcome},
     runner::{
-        driver::{Driver, Teller, Told},
+        driver::{Driver, Teller, Told, workers},
         live,
     },
 };
@@ -29,7 +29,7 @@ impl Driver {
         let surroundings = self.surroundings.as_ref()?;
         let input = self.machine.input(start.step);
         let (step, number, placement) = (start.step, start.start, start.placement);
-        let is_timed = start.deadline.is_some() || placement == Placement::Spawned;
+        let clock = start.deadline.map(|_| self.clock.opened());
         let ctx = StepContext::new(Arc::clone(surroundings), start);
         // Making the future is the executor's code too.
         let executor = &self.settings.executor;
@@ -37,16 +37,16 @@ impl Driver {
             Ok(work) => surroundings.scope.wrap(self.after_earlier(step, &surroundings.scope, work)),
             Err(payload) => {
                 let (outcome, ended) = (panicked(panic_detail(payload)), self.clock.running());
-                let _ = self.teller.send(Told::Event(Event::WorkEnded { start: number, outcome, ended }));
+                let _ =
+                    self.inbox.teller().tell(Told::Event(Event::WorkEnded { start: number, outcome, ended }));
                 return None;
             }
         };
-        let work =
-            InlineWork { start: number, clock: is_timed.then(|| self.clock.opened()), work: Some(work) };
+        let work = InlineWork { start: number, clock, work: Some(work) };
         match placement {
             Placement::Inline => Some(work),
             Placement::Spawned => {
-                tokio::spawn(told(work, self.teller.clone()));
+                workers::give(work, self.inbox.teller());
                 None
             }
         }
@@ -70,28 +70,15 @@ impl Driver {
     }
 }
 
-/// Does work in a task of its own, and tells of its end.
-async fn told(work: InlineWork, teller: Teller) {
-    let number = work.start;
-    let tell = |(ended, still_running)| {
-        let _ = teller.send(Told::Event(ended));
-        still_running
-    };
-    if let Some(still_running) = tell(work.await) {
-        // Few leave something, and the task is as large as the largest that it waits for.
-        Box::pin(end_of_rest(teller, number, still_running)).await;
-    }
-}
-
 /// Tells when what an executor left running has ended.
 pub(super) fn await_rest(teller: Teller, start: u64, still_running: StillRunning) {
     tokio::spawn(end_of_rest(teller, start, still_running));
 }
 
-async fn end_of_rest(teller: Teller, start: u64, still_running: StillRunning) {
+pub(super) async fn end_of_rest(teller: Teller, start: u64, still_running: StillRunning) {
     // A panic ends it as well.
     let _ = futures_util::FutureExt::catch_unwind(AssertUnwindSafe(still_running.ended())).await;
-    let _ = teller.send(Told::Event(Event::DetachedEnded { start }));
+    let _ = teller.tell(Told::Event(Event::DetachedEnded { start }));
 }
 
 fn panicked(detail: Option<String>) -> WorkOutcome {
@@ -105,9 +92,15 @@ fn panicked(detail: Option<String>) -> WorkOutcome {
 /// The work of one attempt as a future of its end, which it never panics over.
 pub(super) struct InlineWork {
     start: u64,
-    /// The clock by which it ends. What is polled here and may take any time ends when the run hears of it, at once.
+    /// The clock by which it ends. What may take any time has ended when the run hears of it.
     clock: Option<Instant>,
     work: Option<InScope<Executed>>,
+}
+
+impl InlineWork {
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
 }
 
 impl Future for InlineWork {
