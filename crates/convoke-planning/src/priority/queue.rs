@@ -87,7 +87,9 @@ pub struct ReadyQueue {
     scorer: Option<Box<dyn PriorityScorer>>,
     clock: Clock,
     places: Places,
-    /// The steps of which the first is asked for.
+    /// A step alone among those of which the first is asked for: it needs no place in an order.
+    sole: Option<Moves>,
+    /// The others of those, where there are several.
     open: Lane,
     /// Those that wait for a turn, by its number.
     aside: HashMap<u32, Lane>,
@@ -120,6 +122,7 @@ impl ReadyQueue {
                 weight: fixed::from_f64(of_deadline.deadline()).unwrap_or_default(),
             },
             places: Places::new(plan.steps().len()),
+            sole: None,
             open: Lane::default(),
             aside: HashMap::new(),
         }
@@ -138,6 +141,7 @@ impl ReadyQueue {
     /// Empties the queue for another revision of the plan. What time it is stays known.
     pub fn restart(&mut self, plan: &Plan) {
         self.places = Places::new(plan.steps().len());
+        self.sole = None;
         self.open = Lane::default();
         self.aside.clear();
     }
@@ -170,7 +174,8 @@ impl ReadyQueue {
     /// The first step at a moment, which stays in the queue.
     pub fn peek(&mut self, now_unix_millis: u64) -> Option<StepIndex> {
         self.clock.set(now_unix_millis);
-        self.open.first(&mut self.places, &self.clock).map(First::step)
+        let sole = self.sole.map(|sole| sole.step);
+        sole.or_else(|| self.open.first(&mut self.places, &self.clock).map(First::step))
     }
 
     /// Takes the first step at a moment.
@@ -181,6 +186,9 @@ impl ReadyQueue {
     /// Takes the first step at a moment, so that it can be put aside.
     pub(crate) fn take(&mut self, now_unix_millis: u64) -> Option<Taken> {
         self.clock.set(now_unix_millis);
+        if let Some(sole) = self.sole.take() {
+            return Some(Taken(First::of(sole, &self.clock)));
+        }
         if self.open.is_empty() {
             return None;
         }
@@ -216,6 +224,9 @@ impl ReadyQueue {
 
     /// Takes a step out; `false` where it was not in.
     pub fn remove(&mut self, step: StepIndex) -> bool {
+        if self.sole.take_if(|sole| sole.step == step).is_some() {
+            return true;
+        }
         let Some(place) = self.places.leave(step) else { return false };
         match self.places.aside(step) {
             None => self.open.left(place, &self.places),
@@ -233,12 +244,12 @@ impl ReadyQueue {
 
     /// Whether a step is queued.
     pub fn contains(&self, step: StepIndex) -> bool {
-        self.places.holds(step)
+        self.sole.is_some_and(|sole| sole.step == step) || self.places.holds(step)
     }
 
     /// How many steps are queued.
     pub fn len(&self) -> usize {
-        self.places.queued()
+        self.places.queued() + usize::from(self.sole.is_some())
     }
 
     /// Whether no step is queued.
@@ -247,6 +258,17 @@ impl ReadyQueue {
     }
 
     fn put(&mut self, item: Moves, turn: Option<u32>) {
+        if turn.is_none() {
+            match self.sole.take() {
+                Some(other) => self.order(other, None),
+                None if self.open.is_empty() => return self.sole = Some(item),
+                None => {}
+            }
+        }
+        self.order(item, turn);
+    }
+
+    fn order(&mut self, item: Moves, turn: Option<u32>) {
         let generation = self.places.enter(item.step, turn);
         let lane = match turn {
             None => &mut self.open,

@@ -33,6 +33,12 @@ pub(super) struct First {
 }
 
 impl First {
+    /// A step that is the first for want of others.
+    pub(super) fn of(item: Moves, clock: &Clock) -> Self {
+        let place = clock.place(item.deadline);
+        Self { place, entry: item.ranked(clock.key(place, item.base, item.deadline)) }
+    }
+
     pub(super) fn step(self) -> StepIndex {
         self.entry.step
     }
