@@ -1,5 +1,10 @@
 //! What runs when.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use convoke_core::TaskOutput;
 use convoke_planning::{
     CompositeStepExecutor, FunctionPlanner, FunctionStepExecutor, IssueCode, KnownTool, PlanDraft, PlanError,
@@ -240,6 +245,31 @@ async fn inline_steps_run_like_spawned_ones() {
     let run = run.run_plan(plan(steps)).await.unwrap();
     assert_eq!(run.text("c"), Some("did c"));
     assert_eq!(run.step("b").unwrap().error.as_ref().unwrap().message, "executor panicked: b panics");
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_at_work_have_a_task_each_and_none_outlives_the_run() {
+    let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let most = Arc::new(AtomicUsize::new(0));
+    let executor = FunctionStepExecutor::new({
+        let most = Arc::clone(&most);
+        move |_, _| {
+            let most = Arc::clone(&most);
+            async move {
+                tokio::time::sleep(ms(1)).await;
+                most.fetch_max(alive(), Ordering::Relaxed);
+                Ok("done")
+            }
+        }
+    });
+    let runner =
+        PlanRunner::builder().executor(executor).policy(policy(|policy| policy.max_parallel_steps(3)));
+    let run = runner.build().unwrap().run_plan(plan((0..12).map(|i| step(format!("s{i}"))))).await.unwrap();
+    assert_eq!(run.stop, StopReason::Completed);
+    // The run has one for itself and one that waits for the word to end it.
+    assert_eq!(most.load(Ordering::Relaxed), 3 + 2);
+    tokio::time::sleep(ms(1)).await;
+    assert_eq!(alive(), 0);
 }
 
 #[tokio::test(start_paused = true)]
