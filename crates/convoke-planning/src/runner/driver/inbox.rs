@@ -34,9 +34,8 @@ struct Shared {
 #[derive(Default)]
 pub(super) struct State {
     told: VecDeque<Told>,
+    /// Who found nothing when it looked.
     listener: Option<Waker>,
-    /// Whether the listener found nothing when it looked.
-    listens: bool,
     pub(super) is_over: bool,
     pub(super) seats: Seats,
 }
@@ -46,11 +45,11 @@ impl Teller {
     ///
     /// [`PlanError::Ended`] where the run is over.
     pub(in crate::runner) fn tell(&self, told: Told) -> Result<(), PlanError> {
-        let mut state = self.lock();
+        let state = self.lock();
         if state.is_over {
             return Err(PlanError::Ended);
         }
-        self.tell_locked(&mut state, told);
+        self.tell_locked(state, told);
         Ok(())
     }
 
@@ -58,14 +57,14 @@ impl Teller {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells what has come, and wakes who listens.
-    pub(super) fn tell_locked(&self, state: &mut State, told: Told) {
+    /// Tells what has come, and wakes who listens once the lock is free.
+    pub(super) fn tell_locked(&self, mut state: MutexGuard<'_, State>, told: Told) {
         state.told.push_back(told);
         self.0.has_come.store(true, Ordering::Release);
-        if mem::take(&mut state.listens)
-            && let Some(listener) = &state.listener
-        {
-            listener.wake_by_ref();
+        let listener = state.listener.take();
+        drop(state);
+        if let Some(listener) = listener {
+            listener.wake();
         }
     }
 }
@@ -86,7 +85,6 @@ impl Inbox {
         if !state.told.is_empty() {
             return came.append(&mut state.told);
         }
-        state.listens = true;
         if !state.listener.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             state.listener = Some(cx.waker().clone());
         }

@@ -30,12 +30,11 @@ struct Seat {
 }
 
 impl Seats {
-    /// Gives work to a task that waits for some; gives it back where none does.
-    fn give(&mut self, work: InlineWork) -> Option<InlineWork> {
-        let Some(seat) = self.idle.pop().and_then(|seat| self.seats.get_mut(seat)) else { return Some(work) };
+    /// Gives work to a task that waits for some, which is to be woken; gives it back where none does.
+    fn give(&mut self, work: InlineWork) -> Result<Waker, InlineWork> {
+        let Some(seat) = self.idle.pop().and_then(|seat| self.seats.get_mut(seat)) else { return Err(work) };
         seat.work = Some(work);
-        seat.waker.wake_by_ref();
-        None
+        Ok(seat.waker.clone())
     }
 
     /// Has the tasks end that wait for work.
@@ -59,10 +58,11 @@ impl Seats {
 
 /// Has work done in a task that does nothing else meanwhile, and that tells of its end.
 pub(super) fn give(work: InlineWork, teller: &Teller) {
-    // A task is made without the lock, which it may ask for at once on another thread.
-    let unseated = teller.lock().seats.give(work);
-    if let Some(work) = unseated {
-        tokio::spawn(works(work, teller.clone()));
+    // The task may ask for the lock at once, on another thread.
+    let given = teller.lock().seats.give(work);
+    match given {
+        Ok(waker) => waker.wake(),
+        Err(work) => drop(tokio::spawn(works(work, teller.clone()))),
     }
 }
 
@@ -101,10 +101,10 @@ fn rest(teller: &Teller, seat: usize, ended: Option<Event>) -> bool {
     if state.is_over {
         return false;
     }
-    if let Some(ended) = ended {
-        teller.tell_locked(&mut state, Told::Event(ended));
-    }
     state.seats.idle.push(seat);
+    if let Some(ended) = ended {
+        teller.tell_locked(state, Told::Event(ended));
+    }
     true
 }
 
