@@ -90,7 +90,7 @@ pub struct Start {
     /// [`Outputs::as_of`](crate::machine::Outputs::as_of).
     pub sequence: u64,
     /// The answer to the question that the step asked before.
-    pub answer: Option<Box<Answer>>,
+    pub answer: Option<Arc<Answer>>,
     /// What the reflector noted when it rejected the output before.
     pub note: Option<Arc<str>>,
     /// Who polls the work.

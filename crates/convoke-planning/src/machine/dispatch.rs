@@ -1,5 +1,7 @@
 //! From ready to started.
 
+use std::sync::Arc;
+
 use crate::{
     StepIndex, StepStatus,
     machine::{
@@ -155,7 +157,7 @@ impl Machine {
         let row = self.ledger.row(step);
         let notes = self.ledger.notes(step);
         let answer = notes.and_then(|notes| {
-            Some(Box::new(Answer { question: notes.question.clone()?, answer: notes.answer.clone()? }))
+            Some(Arc::new(Answer { question: notes.question.clone()?, answer: notes.answer.clone()? }))
         });
         out.push(Command::Start(Start {
             step,

@@ -20,7 +20,8 @@ use crate::{
 
 use starts::Starts;
 
-/// The durable part of a run. A running machine changes it by records alone, so that replaying them gives the same.
+/// The durable part of a run. A running machine changes it by records, and where nobody
+/// hears of those by what would be in them, so that replaying them gives the same.
 #[derive(Debug)]
 pub(super) struct Ledger {
     plan: Plan,

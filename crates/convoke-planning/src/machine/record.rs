@@ -24,7 +24,8 @@ pub use error::RecordError;
 
 pub(crate) use plan::codec as plan_codec;
 
-/// The version of the form of records and snapshots that this crate writes, and the newest that it reads.
+/// The version of the form of records and snapshots that this crate writes, and the newest that it reads. A new form of
+/// plans, which stand in them, is a new form of them.
 pub const RECORD_VERSION: u64 = 1;
 
 /// A record with its place among the others. Its size does not depend on the plan's.

@@ -101,7 +101,7 @@ impl Machine {
         }
     }
 
-    /// The one way in which the ledger changes.
+    /// The way in which the ledger changes, but for starts and completions that nobody hears of.
     pub(super) fn record(&mut self, now: Moment, out: &mut Vec<Command>, record: Record) {
         self.record_at(now, out, None, record);
     }

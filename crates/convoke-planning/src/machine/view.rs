@@ -220,9 +220,9 @@ impl Machine {
         given_up.map(|step| (step, self.ledger.row(step).start))
     }
 
-    /// Whether any work is under way, or was given up and still runs.
+    /// Whether any work is under way that was not given up.
     pub(crate) fn is_at_work(&self) -> bool {
-        self.phases.places() > 0
+        self.phases.count(Phase::Running) + self.phases.count(Phase::Stopping) > 0
     }
 
     /// The number of the last start of a step; 0 before the first.

@@ -188,7 +188,9 @@ impl Driver {
         // Where the store failed, whoever waits hears that the run is over, and no more.
         self.unacknowledged.clear();
         // Whoever gets the claim next must know what still works.
-        self.left_behind = self.left_behind();
+        let live =
+            self.goes_on().map(|(step, start)| (start, Live::new(self.shared.id().clone(), step, start)));
+        self.left_behind = live.collect();
         if let Some(writer) = self.writer.take()
             && let Err(error) = writer.release().await
         {
@@ -198,15 +200,11 @@ impl Driver {
         self.report()
     }
 
-    /// What this run started and gave up.
-    fn left_behind(&self) -> BTreeMap<u64, Live> {
+    /// What this run started and gave up, and has not heard the end of.
+    fn goes_on(&self) -> impl Iterator<Item = (StepId, u64)> {
         let goes_on = |start: &u64| *start > self.starts_before && !self.ended_late.contains(start);
-        let own = self.machine.given_up().filter(|(_, start)| goes_on(start));
-        let live = own.filter_map(|(step, start)| {
-            let step = self.machine.plan().step(step)?.id.clone();
-            Some((start, Live::new(self.shared.id().clone(), step, start)))
-        });
-        live.collect()
+        let own = self.machine.given_up().filter(move |(_, start)| goes_on(start));
+        own.filter_map(|(step, start)| Some((self.machine.plan().step(step)?.id.clone(), start)))
     }
 
     fn report(&self) -> PlanRun {
@@ -318,7 +316,7 @@ impl Driver {
             Command::Start(start) => self.start(start),
             Command::Stop { start, .. } => {
                 if let Some(scope) = self.work_scope.as_ref().or_else(|| self.scopes.get(&start)) {
-                    scope.cancellation().cancel();
+                    scope.cancel();
                 }
             }
             Command::AskHook { step, request } => self.ask_hook(step, request),
@@ -340,7 +338,7 @@ impl Driver {
         // Somebody else may have the plan by now, or nobody waits for it any more: what was decided is not done.
         let is_over = if self.writer.as_ref().is_some_and(Writer::has_expired) {
             Some(Event::ClaimLost)
-        } else if self.scope.cancellation().is_cancelled() {
+        } else if self.scope.is_cancelled() {
             Some(Event::Cancel)
         } else {
             None
@@ -355,23 +353,26 @@ impl Driver {
             return;
         }
         self.observe_start(&start);
-        self.surround(&start);
-        if let Some(work) = self.begin(start) {
+        let surroundings = self.surround(&start);
+        if let Some(work) = self.begin(start, &surroundings) {
             self.fresh.push_back(work);
         }
     }
 
-    /// Has at hand what the work of a start knows.
-    fn surround(&mut self, start: &Start) {
-        if self.work_scope.is_some() && self.surroundings.is_some() {
-            return;
+    /// What the work of a start knows besides that.
+    fn surround(&mut self, start: &Start) -> Arc<Surroundings> {
+        if self.work_scope.is_some()
+            && let Some(surroundings) = &self.surroundings
+        {
+            return Arc::clone(surroundings);
         }
-        self.surroundings = Some(Arc::new(Surroundings {
+        let surroundings = Surroundings {
             plan: self.machine.plan().clone(),
             outputs: self.machine.outputs().clone(),
             scope: self.scope_of(start),
             run: Arc::clone(&self.shared),
-        }));
+        };
+        Arc::clone(self.surroundings.insert(Arc::new(surroundings)))
     }
 
     /// The scope in which the work of a start is done.
@@ -408,16 +409,17 @@ impl Driver {
     }
 
     fn poll_inline(&mut self, cx: &mut Context<'_>) {
+        while !self.inline.is_empty()
+            && let Poll::Ready(Some(ended)) = self.inline.poll_next_unpin(cx)
+        {
+            self.inline_ended(ended);
+        }
+        // After the others: what is not ready has this task's waker, and its turn when that was woken.
         while let Some(mut work) = self.fresh.pop_front() {
             match work.poll_unpin(cx) {
                 Poll::Ready(ended) => self.inline_ended(ended),
                 Poll::Pending => self.inline.push(work),
             }
-        }
-        while !self.inline.is_empty()
-            && let Poll::Ready(Some(ended)) = self.inline.poll_next_unpin(cx)
-        {
-            self.inline_ended(ended);
         }
     }
 
@@ -471,9 +473,10 @@ fn tell_of_cancellation(cancelled: CancellationToken, teller: Teller) {
 impl Drop for Driver {
     fn drop(&mut self) {
         // The runtime has ended, or the run; what still works has nobody to tell.
-        let shared = self.work_scope.iter().filter(|_| self.machine.is_at_work());
+        let is_at_work = self.machine.is_at_work() || self.goes_on().next().is_some();
+        let shared = self.work_scope.iter().filter(|_| is_at_work);
         for scope in self.scopes.values().chain(shared) {
-            scope.cancellation().cancel();
+            scope.cancel();
         }
     }
 }

@@ -214,7 +214,7 @@ fn a_question_is_pending_and_its_answer_goes_on_in_the_same_attempt() {
         assert_eq!(approval_asked(&bench), []);
         let start = bench.starts[0].clone();
         let answer = start.answer.clone().unwrap();
-        assert_eq!((start.attempt, answer.question, answer.answer), (1, question.clone(), "b".into()));
+        assert_eq!((start.attempt, &answer.question, &answer.answer), (1, &question, &"b".into()));
         bench.done("a");
         assert_eq!(bench.stop, Some(StopReason::Completed));
     }

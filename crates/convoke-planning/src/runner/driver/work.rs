@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     StepContext, StepIndex, StepOutcome, StillRunning,
-    executor::{Executed, settled},
+    executor::{Executed, Surroundings, settled},
     machine::{Event, Placement, Start, StepError, StepErrorCode, WorkOutcome},
     runner::{
         driver::{Driver, Teller, Told, workers},
@@ -25,8 +25,7 @@ use crate::{
 
 impl Driver {
     /// Begins the work of a start; gives it back where it is to be polled here, and else it tells of its end.
-    pub(super) fn begin(&self, start: Start) -> Option<InlineWork> {
-        let surroundings = self.surroundings.as_ref()?;
+    pub(super) fn begin(&self, start: Start, surroundings: &Arc<Surroundings>) -> Option<InlineWork> {
         let input = self.machine.input(start.step);
         let (step, number, placement) = (start.step, start.start, start.placement);
         let clock = start.deadline.map(|_| self.clock.opened());

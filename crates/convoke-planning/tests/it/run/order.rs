@@ -247,6 +247,19 @@ async fn inline_steps_run_like_spawned_ones() {
     assert_eq!(run.step("b").unwrap().error.as_ref().unwrap().message, "executor panicked: b panics");
 }
 
+#[tokio::test]
+async fn an_inline_step_that_yields_lets_the_runtime_have_its_turn() {
+    let executor = FunctionStepExecutor::new(|_, _| async {
+        let other = tokio::spawn(async {});
+        tokio::task::yield_now().await;
+        Ok(other.is_finished().to_string())
+    });
+    let executor = executor.with_capabilities(Capabilities::new().inline());
+    let runner = PlanRunner::builder().executor(executor).build().unwrap();
+    let run = runner.run_plan(plan([step("a"), step("b").after("a")])).await.unwrap();
+    assert_eq!((run.text("a"), run.text("b")), (Some("true"), Some("true")));
+}
+
 #[tokio::test(start_paused = true)]
 async fn steps_at_work_have_a_task_each_and_none_outlives_the_run() {
     let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
