@@ -85,9 +85,7 @@ impl Deliberation {
             // It is certain that there is none, whoever was stopped since.
             (Ok(End::Decided), _) => Ok(Verdict::not_reached(why_not(&collected, &summary))),
             // All may be in because all were stopped with it.
-            (Ok(_), _) if collected.is_cut_off() && self.ctx.scope().cancellation().is_cancelled() => {
-                Err(stopped())
-            }
+            (Ok(_), _) if collected.is_cut_off() && self.ctx.scope().is_cancelled() => Err(stopped()),
             (Ok(_), _) if collected.is_cut_off() => Err(timed_out(&summary)),
             (Ok(_), tally) if tally.is_some() || collected.is_too_small() => {
                 Ok(Verdict::not_reached(why_not(&collected, &summary)))

@@ -166,9 +166,12 @@ fn ask(
     origin.awaited_in = wait.as_ref().map(Wait::id);
     let task = task_id(&shared, &request, origin.started);
     let (sender, answer) = oneshot::channel();
-    let prepared = Prepared::new(shared, request, task.clone(), options, origin, above, Asker::Run(sender));
+    let asker = Asker::Run(sender);
+    let prepared = Prepared::new(Arc::clone(&shared), request, task.clone(), options, origin, above, asker);
     // Boxed, here and below: spawning moves a future several times.
     drop(runtime.spawn(Box::pin(prepared.run(job))));
+    // After what a tokio runtime that ends has dropped at once.
+    shared.release();
     Ok(Awaited { wait, task, answer })
 }
 

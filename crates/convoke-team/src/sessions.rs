@@ -288,7 +288,8 @@ impl Sessions {
         }
     }
 
-    /// As [`end_if_over`](Self::end_if_over), for whoever expects that it is over and looks it up but once.
+    /// As [`end_if_over`](Self::end_if_over), for whoever expects that it is over: looked up but once, and without a copy of
+    /// the id.
     pub(crate) fn end_own_if_over(&self, id: &SessionId) {
         let mut sessions = self.kept.write();
         match sessions.remove_entry(id) {

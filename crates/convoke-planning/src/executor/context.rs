@@ -111,7 +111,7 @@ impl StepContext {
 
     /// Whether the work is to end.
     pub fn is_cancelled(&self) -> bool {
-        self.cancellation().is_cancelled()
+        self.shared.scope.is_cancelled()
     }
 
     /// The scope of the work.

@@ -41,7 +41,7 @@ use crate::{
     },
 };
 
-use work::InlineWork;
+use work::Work;
 
 pub(super) use inbox::{Inbox, Teller};
 
@@ -85,8 +85,8 @@ pub(super) struct Driver {
     heard: HashSet<SignalId>,
     inbox: Inbox,
     /// Inline work that was not polled yet. Most ends when it is, and needs no place among the others.
-    fresh: VecDeque<InlineWork>,
-    inline: FuturesUnordered<InlineWork>,
+    fresh: VecDeque<Work>,
+    inline: FuturesUnordered<Work>,
     /// The scopes of work under way, by the number of its start, where steps have a time of their own.
     scopes: BTreeMap<u64, Scope>,
     /// The scope of all work where they have none: it is told to stop all at once or not at all.

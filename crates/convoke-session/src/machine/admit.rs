@@ -37,8 +37,8 @@ pub(crate) enum Answer {
 }
 
 impl Machine {
-    /// Admits a next attempt by the rules that hold without a word of the caller.
-    /// Takes the input.
+    /// Admits a next attempt by the rules that hold without a word of the caller. One that is admitted is left without its
+    /// input.
     pub(crate) fn admit(&mut self, attempt: &mut Attempt) -> Result<Opened, AdmissionError> {
         self.check_recorded(&attempt.task)?;
         let record = self.state.tasks.get(&attempt.task);
@@ -46,7 +46,7 @@ impl Machine {
         Ok(self.open(attempt, next))
     }
 
-    /// Takes the input where an attempt is opened.
+    /// Admits a next attempt, or answers with a report as the options say. One that is admitted is left without its input.
     pub(crate) fn admit_with(
         &mut self,
         attempt: &mut Attempt,

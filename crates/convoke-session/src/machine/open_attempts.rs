@@ -13,7 +13,8 @@ use super::open::OpenAttempt;
 #[derive(Debug, Default)]
 pub(super) struct OpenAttempts {
     first: Option<(TaskId, OpenAttempt)>,
-    /// From the second on. Boxed one by one, since even a map of one makes room for many.
+    /// From the second on; none before, so that a session of one is smaller and has nothing to drop. Boxed one by one, since
+    /// even a map of one makes room for many.
     others: Option<BTreeMap<TaskId, Box<OpenAttempt>>>,
 }
 

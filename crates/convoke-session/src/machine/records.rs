@@ -16,6 +16,7 @@ use crate::{SessionActivity, TaskRecord};
 pub(crate) enum Records {
     /// Most sessions are those of one task, which needs neither a map nor counts.
     One(Option<(TaskId, TaskRecord)>),
+    /// The records, and the counts of them all.
     Many(Map, SessionActivity),
 }
 

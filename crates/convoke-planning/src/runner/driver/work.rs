@@ -25,10 +25,10 @@ use crate::{
 
 impl Driver {
     /// Begins the work of a start; gives it back where it is to be polled here, and else it tells of its end.
-    pub(super) fn begin(&self, start: Start, surroundings: &Arc<Surroundings>) -> Option<InlineWork> {
+    pub(super) fn begin(&self, start: Start, surroundings: &Arc<Surroundings>) -> Option<Work> {
         let input = self.machine.input(start.step);
         let (step, number, placement) = (start.step, start.start, start.placement);
-        let clock = start.deadline.map(|_| self.clock.opened());
+        let opened = start.deadline.map(|_| self.clock.opened());
         let ctx = StepContext::new(Arc::clone(surroundings), start);
         // Making the future is the executor's code too.
         let executor = &self.settings.executor;
@@ -41,7 +41,7 @@ impl Driver {
                 return None;
             }
         };
-        let work = InlineWork { start: number, clock, work: Some(work) };
+        let work = Work { start: number, opened, future: Some(work) };
         match placement {
             Placement::Inline => Some(work),
             Placement::Spawned => {
@@ -89,25 +89,25 @@ fn panicked(detail: Option<String>) -> WorkOutcome {
 }
 
 /// The work of one attempt as a future of its end, which it never panics over.
-pub(super) struct InlineWork {
+pub(super) struct Work {
     start: u64,
-    /// The clock by which it ends. What may take any time has ended when the run hears of it.
-    clock: Option<Instant>,
-    work: Option<InScope<Executed>>,
+    /// When the run was opened. None where there is no deadline: then it has ended when the run hears of it.
+    opened: Option<Instant>,
+    future: Option<InScope<Executed>>,
 }
 
-impl InlineWork {
+impl Work {
     pub(super) fn start(&self) -> u64 {
         self.start
     }
 }
 
-impl Future for InlineWork {
+impl Future for Work {
     type Output = (Event, Option<StillRunning>);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let Some(work) = &mut this.work else { return Poll::Pending };
+        let Some(work) = &mut this.future else { return Poll::Pending };
         // What an error says of itself is the executor's code as well.
         let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(work).poll(cx).map(settled)));
         let (outcome, still_running) = match polled {
@@ -115,9 +115,9 @@ impl Future for InlineWork {
             Ok(Poll::Ready(settled)) => settled,
             Err(payload) => (panicked(panic_detail(payload)), None),
         };
-        let ended = this.clock.map_or(Duration::MAX, |clock| clock.elapsed());
+        let ended = this.opened.map_or(Duration::MAX, |opened| opened.elapsed());
         // Its destructors are the executor's too.
-        convoke_observability::drop_isolated(this.work.take());
+        convoke_observability::drop_isolated(this.future.take());
         Poll::Ready((Event::WorkEnded { start: this.start, outcome, ended }, still_running))
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     runner::driver::{
         Told,
         inbox::Teller,
-        work::{InlineWork, end_of_rest},
+        work::{Work, end_of_rest},
     },
 };
 
@@ -26,12 +26,12 @@ pub(super) struct Seats {
 
 struct Seat {
     waker: Waker,
-    work: Option<InlineWork>,
+    work: Option<Work>,
 }
 
 impl Seats {
     /// Gives work to a task that waits for some, which is to be woken; gives it back where none does.
-    fn give(&mut self, work: InlineWork) -> Result<Waker, InlineWork> {
+    fn give(&mut self, work: Work) -> Result<Waker, Work> {
         let Some(seat) = self.idle.pop().and_then(|seat| self.seats.get_mut(seat)) else { return Err(work) };
         seat.work = Some(work);
         Ok(seat.waker.clone())
@@ -51,13 +51,13 @@ impl Seats {
         self.seats.len() - 1
     }
 
-    fn take(&mut self, seat: usize) -> Option<InlineWork> {
+    fn take(&mut self, seat: usize) -> Option<Work> {
         self.seats.get_mut(seat)?.work.take()
     }
 }
 
 /// Has work done in a task that does nothing else meanwhile, and that tells of its end.
-pub(super) fn give(work: InlineWork, teller: &Teller) {
+pub(super) fn give(work: Work, teller: &Teller) {
     // The task may ask for the lock at once, on another thread.
     let given = teller.lock().seats.give(work);
     match given {
@@ -67,7 +67,7 @@ pub(super) fn give(work: InlineWork, teller: &Teller) {
 }
 
 /// Does one work after the other, until the run is over.
-async fn works(mut work: InlineWork, teller: Teller) {
+async fn works(mut work: Work, teller: Teller) {
     let seat = poll_fn(|cx| Poll::Ready(teller.lock().seats.add(cx.waker().clone()))).await;
     loop {
         let start = work.start();
@@ -109,7 +109,7 @@ fn rest(teller: &Teller, seat: usize, ended: Option<Event>) -> bool {
 }
 
 /// The work that a task was given; none where the run is over.
-fn poll_given(teller: &Teller, seat: usize) -> Poll<Option<InlineWork>> {
+fn poll_given(teller: &Teller, seat: usize) -> Poll<Option<Work>> {
     let mut state = teller.lock();
     match state.seats.take(seat) {
         None if !state.is_over => Poll::Pending,
