@@ -21,8 +21,7 @@ pub(super) struct Claim<W> {
     pub(super) standing: Standing<W>,
     /// The wait in which somebody awaits it; a task has one handle, so that there is one at a time.
     pub(super) awaited_in: Option<WaitKey>,
-    /// Where it is among all that is awaited in that. With this index, and the other below, `Few` takes it out without a
-    /// search.
+    /// Where it is among all that is awaited in that. With this index, and the others like it, `take_out` needs no search.
     pub(super) index_in_wait: usize,
     /// The waits that it has open itself.
     pub(super) open_waits: Few<WaitKey>,

@@ -12,7 +12,7 @@ use std::mem;
 use super::{
     ClaimKey, Dispatch, PoolKey, Refusal, WaitKey,
     claim::{Claim, Standing},
-    few::Few,
+    few::{Few, take_out},
     pool::Pool,
 };
 
@@ -22,6 +22,8 @@ use super::{
 pub(super) struct Wait {
     pub(super) awaiter: ClaimKey,
     pub(super) awaited: Few<ClaimKey>,
+    /// Where it is among the open waits of the awaiter.
+    pub(super) index: usize,
 }
 
 impl<W> Dispatch<W> {
@@ -31,7 +33,8 @@ impl<W> Dispatch<W> {
         if claim.holding()?.detached {
             return None;
         }
-        let wait = self.waits.insert(Wait { awaiter, awaited: Few::default() });
+        let index = claim.open_waits.len();
+        let wait = self.waits.insert(Wait { awaiter, awaited: Few::default(), index });
         claim.open_waits.push(wait);
         if claim.lent_pool.is_none() {
             claim.lent_pool = Some(self.pools.insert(Pool::lent()));
@@ -65,17 +68,17 @@ impl<W> Dispatch<W> {
     /// caller grants afterwards.
     fn end_wait(&mut self, key: WaitKey) {
         let Some(wait) = self.waits.get_mut(key) else { return };
-        let awaiter = wait.awaiter;
+        let (awaiter, index) = (wait.awaiter, wait.index);
         // The wait stays until all are off it: `lender_slot` finds the lender through it. Its list is emptied first, so
         // that nobody is moved up in it.
-        for claim in mem::take(&mut wait.awaited).iter() {
+        for claim in mem::take(&mut wait.awaited) {
             self.unlink(claim);
         }
         self.waits.remove(key);
         let Some(claim) = self.claims.get_mut(awaiter) else { return };
-        let index = claim.open_waits.iter().position(|wait| wait == key);
-        if let Some(index) = index {
-            claim.open_waits.remove(index);
+        let moved = take_out(&mut claim.open_waits, index);
+        if let Some(moved) = moved.and_then(|moved| self.waits.get_mut(moved)) {
+            moved.index = index;
         }
     }
 
@@ -83,7 +86,7 @@ impl<W> Dispatch<W> {
         let Some(claim) = self.claims.get_mut(awaiter).filter(|claim| !claim.open_waits.is_empty()) else {
             return;
         };
-        for wait in mem::take(&mut claim.open_waits).iter() {
+        for wait in mem::take(&mut claim.open_waits) {
             self.end_wait(wait);
         }
     }
@@ -95,7 +98,8 @@ impl<W> Dispatch<W> {
             return;
         };
         claim.awaited_in = Some(key);
-        claim.index_in_wait = wait.awaited.push(claim_key);
+        claim.index_in_wait = wait.awaited.len();
+        wait.awaited.push(claim_key);
         let awaiter = wait.awaiter;
         self.awaits_one_more(awaiter);
         self.queue_for_lent(claim_key);
@@ -130,7 +134,7 @@ impl<W> Dispatch<W> {
             }
         }
         let Some(wait) = self.waits.get_mut(key) else { return };
-        let (awaiter, moved) = (wait.awaiter, wait.awaited.remove(index));
+        let (awaiter, moved) = (wait.awaiter, take_out(&mut wait.awaited, index));
         if let Some(moved) = moved.and_then(|moved| self.claims.get_mut(moved)) {
             moved.index_in_wait = index;
         }
@@ -174,7 +178,8 @@ impl<W> Dispatch<W> {
         if claim.awaited_count == 1
             && let Some(agent) = claim.holding().and_then(|holding| self.agents.get_mut(holding.agent?))
         {
-            claim.index_in_blocked = agent.blocked.push(awaiter);
+            claim.index_in_blocked = agent.blocked.len();
+            agent.blocked.push(awaiter);
         }
     }
 
@@ -185,7 +190,7 @@ impl<W> Dispatch<W> {
         let index = claim.index_in_blocked;
         if claim.awaited_count == 0
             && let Some(agent) = claim.holding().and_then(|holding| self.agents.get_mut(holding.agent?))
-            && let Some(moved) = agent.blocked.remove(index)
+            && let Some(moved) = take_out(&mut agent.blocked, index)
             && let Some(moved) = self.claims.get_mut(moved)
         {
             moved.index_in_blocked = index;

@@ -79,8 +79,8 @@ impl<W> Dispatch<W> {
             Standing::Queued(ticket) => Needs::AnyOf(vec![Node::Target(ticket.target)]),
             // Detached work included: its waits were closed (`detach`), so that it needs nothing.
             Standing::Holding(_) => {
-                let waits = claim.open_waits.iter().filter_map(|wait| self.waits.get(wait));
-                Needs::AllOf(waits.flat_map(|wait| wait.awaited.iter()).map(Node::Claim).collect())
+                let waits = claim.open_waits.iter().filter_map(|&wait| self.waits.get(wait));
+                Needs::AllOf(waits.flat_map(|wait| &wait.awaited).copied().map(Node::Claim).collect())
             }
         }
     }
@@ -89,7 +89,7 @@ impl<W> Dispatch<W> {
         let mut blocked = Vec::new();
         // One agent that is not stuck is enough, and it mostly is the first.
         let mut is_stuck = |agent: &Agent| {
-            blocked.extend(agent.blocked.iter().map(Node::Claim));
+            blocked.extend(agent.blocked.iter().copied().map(Node::Claim));
             !agent.has_unit_that_ends()
         };
         let all_are_stuck = match target {
@@ -207,7 +207,7 @@ impl<W> Dispatch<W> {
     }
 
     fn youngest_endless(&self) -> Option<(ClaimKey, Vec<WaitStep>)> {
-        let awaited = self.waits.values().flat_map(|wait| wait.awaited.iter());
+        let awaited = self.waits.values().flat_map(|wait| &wait.awaited).copied();
         let mut tickets: Vec<_> =
             awaited.filter_map(|key| Some((self.claims.get(key)?.ticket()?.age, key))).collect();
         tickets.sort_unstable_by(|one, other| other.cmp(one));

@@ -46,11 +46,11 @@ impl<W: Debug> Dispatch<W> {
             assert!(agent.load.active <= agent.load.max);
             assert_eq!(agent.detached as usize, own.iter().filter(|(.., holding)| holding.detached).count());
             let awaits =
-                |claim: &Claim<W>| claim.open_waits.iter().any(|wait| !self.waits[wait].awaited.is_empty());
+                |claim: &Claim<W>| claim.open_waits.iter().any(|wait| !self.waits[*wait].awaited.is_empty());
             let blocked: BTreeSet<_> =
                 own.iter().filter(|(_, claim, _)| awaits(claim)).map(|(key, ..)| *key).collect();
-            assert_eq!(agent.blocked.iter().collect::<BTreeSet<_>>(), blocked);
-            let indices = agent.blocked.iter().map(|key| self.claims[key].index_in_blocked);
+            assert_eq!(agent.blocked.iter().copied().collect::<BTreeSet<_>>(), blocked);
+            let indices = agent.blocked.iter().map(|key| self.claims[*key].index_in_blocked);
             assert!(indices.eq(0..agent.blocked.len()));
             assert_eq!(agent.is_listed, agent.is_free());
             assert_eq!(self.by_id[&agent.load.id], key);
@@ -109,21 +109,19 @@ impl<W: Debug> Dispatch<W> {
         for (key, wait) in &self.waits {
             let awaiter = &self.claims[wait.awaiter];
             assert!(
-                awaiter.open_waits.iter().any(|wait| wait == key)
+                awaiter.open_waits.get(wait.index) == Some(&key)
                     && awaiter.holding().is_some_and(|holding| !holding.detached)
             );
-            assert!(wait.awaited.iter().all(|claim| self.claims[claim].awaited_in == Some(key)));
-            let indices = wait.awaited.iter().map(|claim| self.claims[claim].index_in_wait);
+            assert!(wait.awaited.iter().all(|claim| self.claims[*claim].awaited_in == Some(key)));
+            let indices = wait.awaited.iter().map(|claim| self.claims[*claim].index_in_wait);
             assert!(indices.eq(0..wait.awaited.len()));
         }
         for (key, claim) in &self.claims {
-            assert!(
-                claim.awaited_in.is_none_or(|wait| self.waits[wait].awaited.iter().any(|one| one == key))
-            );
-            assert!(claim.open_waits.iter().all(|wait| self.waits[wait].awaiter == key));
+            assert!(claim.awaited_in.is_none_or(|wait| self.waits[wait].awaited.contains(&key)));
+            assert!(claim.open_waits.iter().all(|wait| self.waits[*wait].awaiter == key));
             assert_eq!(
                 claim.awaited_count,
-                claim.open_waits.iter().map(|wait| self.waits[wait].awaited.len()).sum::<usize>()
+                claim.open_waits.iter().map(|wait| self.waits[*wait].awaited.len()).sum::<usize>()
             );
             assert_eq!(claim.open_waits.iter().collect::<HashSet<_>>().len(), claim.open_waits.len());
         }
@@ -198,8 +196,8 @@ impl<W: Debug> Dispatch<W> {
 
     fn can_end(&self, claim: &Claim<W>, ends: &HashSet<ClaimKey>) -> bool {
         let Some(ticket) = claim.ticket() else {
-            let awaited = claim.open_waits.iter().flat_map(|wait| self.waits[wait].awaited.iter());
-            return awaited.into_iter().all(|one| ends.contains(&one));
+            let awaited = claim.open_waits.iter().flat_map(|wait| self.waits[*wait].awaited.iter());
+            return awaited.into_iter().all(|one| ends.contains(one));
         };
         let serves = |agent: AgentKey| {
             let one = &self.agents[agent];
