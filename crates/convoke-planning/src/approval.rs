@@ -13,10 +13,8 @@ use crate::{
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StepRequest {
-    /// The plan.
-    pub plan: Plan,
-    /// Where the step is in it.
-    pub index: StepIndex,
+    pub(crate) plan: Plan,
+    pub(crate) index: StepIndex,
     /// Names the request: a digest of step, definition, input, generation and attempt.
     pub id: RequestId,
     /// The input.
@@ -26,9 +24,19 @@ pub struct StepRequest {
 }
 
 impl StepRequest {
-    /// The step; `None` never, for a request that a runner made.
-    pub fn step(&self) -> Option<&PlanStep> {
-        self.plan.step(self.index)
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The step.
+    pub fn step(&self) -> &PlanStep {
+        self.plan.own_step(self.index)
+    }
+
+    /// Where the step is in the plan.
+    pub fn index(&self) -> StepIndex {
+        self.index
     }
 }
 

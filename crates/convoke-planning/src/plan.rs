@@ -89,6 +89,12 @@ impl Plan {
         self.content.steps.get(index.row())
     }
 
+    /// The step at a place of this revision. Of another one, the first step stands for what cannot be.
+    pub(crate) fn own_step(&self, index: StepIndex) -> &PlanStep {
+        let found = self.step(index).or_else(|| self.steps().first());
+        found.unwrap_or_else(|| unreachable!("a valid plan has a step"))
+    }
+
     /// The place of a step; `None` where the plan has no step of that id.
     pub fn index_of(&self, step: impl AsRef<str>) -> Option<StepIndex> {
         self.content.positions.get(step.as_ref()).copied()

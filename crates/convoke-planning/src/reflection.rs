@@ -10,10 +10,8 @@ use crate::{BoxError, Plan, PlanStep, StepIndex, machine::Finding};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Review {
-    /// The plan.
-    pub plan: Plan,
-    /// Where the step is in it.
-    pub index: StepIndex,
+    pub(crate) plan: Plan,
+    pub(crate) index: StepIndex,
     /// The attempt, from 1.
     pub attempt: u32,
     /// What came out.
@@ -21,9 +19,19 @@ pub struct Review {
 }
 
 impl Review {
-    /// The step; `None` never, for a review that a runner asks for.
-    pub fn step(&self) -> Option<&PlanStep> {
-        self.plan.step(self.index)
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The step.
+    pub fn step(&self) -> &PlanStep {
+        self.plan.own_step(self.index)
+    }
+
+    /// Where the step is in the plan.
+    pub fn index(&self) -> StepIndex {
+        self.index
     }
 }
 

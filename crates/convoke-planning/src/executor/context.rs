@@ -48,9 +48,7 @@ impl StepContext {
 
     /// The step.
     pub fn step(&self) -> &PlanStep {
-        // A start is of a step of the plan; the first one stands for what cannot be.
-        let found = self.shared.plan.step(self.start.step).or_else(|| self.shared.plan.steps().first());
-        found.unwrap_or_else(|| unreachable!("a valid plan has a step"))
+        self.shared.plan.own_step(self.start.step)
     }
 
     /// Where the step is in the plan.

@@ -1,5 +1,5 @@
 use crate::{
-    Plan, PlanPolicy, PlanValidator, StepDraft,
+    Plan, PlanPolicy, PlanValidator, PrioritySignals, StepDraft,
     StepStatus::*,
     machine::{
         Capabilities, Command, Durability, Event, Finding, HookDecision, Machine, Question, Record, Refusal,
@@ -45,6 +45,17 @@ fn a_failure_is_replanned_and_the_run_goes_on_with_the_new_plan() {
     bench.done("z").done("b");
     assert_eq!((bench.stop, bench.machine.plan().revision()), (Some(StopReason::Completed), 1));
     assert_eq!(bench.starts.last().map(|start| start.key.as_str()), Some("plan/b/1"), "b waits for another");
+}
+
+#[test]
+fn a_revision_with_deadlines_asks_for_the_wall_clock() {
+    let mut bench = Bench::new(replanning(1), [step("a"), step("b").after("a")]).begin();
+    assert!(!bench.machine.asks_for_wall_time());
+    bench.fail("a");
+    assert!(bench.machine.asks_for_wall_time(), "the next plan may need it at once");
+    let due = PrioritySignals::new().with_deadline(1_000);
+    revise(&mut bench, [step("z"), step("b").after("z").with_signals(due)]);
+    assert!(bench.machine.asks_for_wall_time());
 }
 
 #[test]
@@ -272,7 +283,7 @@ fn what_was_ready_because_of_an_end_that_is_none_any_more_waits_again() {
     let rest = || [step("b").gated().after_end_of("a"), step("q").after_end_of("a"), step("c"), step("w")];
     let steps = |a: StepDraft| std::iter::once(a).chain(rest());
     let set = policy(|policy| policy.replanning(2).max_parallel_steps(2).continue_after_failure());
-    let important = |step: StepDraft| step.with_signals(crate::PrioritySignals::new().with_priority(9.0));
+    let important = |step: StepDraft| step.with_signals(PrioritySignals::new().with_priority(9.0));
     let steps = |a: StepDraft| {
         steps(important(a)).map(|step| if step.id == "c" || step.id == "w" { important(step) } else { step })
     };

@@ -77,7 +77,7 @@ fn folder() -> TempDir {
 }
 
 async fn review(review: Review) -> Result<Finding, BoxError> {
-    Ok(match (review.step().unwrap().id.as_str(), review.attempt) {
+    Ok(match (review.step().id.as_str(), review.attempt) {
         (REJECTED, 1) => Finding::Retry("again".to_owned()),
         (REVISED, _) => Finding::Revise("revised".to_owned()),
         _ => Finding::Pass,
@@ -359,7 +359,7 @@ fn what_was_reviewed_by_nobody_is_reviewed_when_the_plan_goes_on() {
     let reviews = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&reviews);
     let reflector = move |review: Review| {
-        let step = review.step().unwrap().id.to_string();
+        let step = review.step().id.to_string();
         let is_its_output = review.output.text.starts_with("s00 of ");
         noted.lock().unwrap().push((step, review.attempt, is_its_output));
         async { Ok::<_, BoxError>(Finding::Revise("reviewed".to_owned())) }

@@ -1,14 +1,14 @@
 //! What runs when.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
 };
 
 use convoke_core::TaskOutput;
 use convoke_planning::{
     CompositeStepExecutor, FunctionPlanner, FunctionStepExecutor, IssueCode, KnownTool, PlanDraft, PlanError,
-    PlanPolicy, PlanRunner, PrioritySignals, StepDraft, StepReport, StepStatus,
+    PlanPolicy, PlanRunner, PrioritySignals, StepContext, StepDraft, StepReport, StepStatus,
     machine::{Capabilities, StepInput, StopReason},
 };
 use proptest::prelude::*;
@@ -258,6 +258,34 @@ async fn an_inline_step_that_yields_lets_the_runtime_have_its_turn() {
     let runner = PlanRunner::builder().executor(executor).build().unwrap();
     let run = runner.run_plan(plan([step("a"), step("b").after("a")])).await.unwrap();
     assert_eq!((run.text("a"), run.text("b")), (Some("true"), Some("true")));
+}
+
+#[tokio::test]
+async fn what_ends_in_a_task_is_heard_while_inline_steps_follow_each_other() {
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let does = |placement: Capabilities| {
+        let order = Arc::clone(&order);
+        let executor = FunctionStepExecutor::new(move |_, ctx: StepContext| {
+            order.lock().unwrap().push(ctx.step().id.to_string());
+            async { Ok("done") }
+        });
+        executor.with_capabilities(placement)
+    };
+    let executor = CompositeStepExecutor::builder()
+        .agents(does(Capabilities::new()))
+        .otherwise(does(Capabilities::new().inline()));
+    let chain = (0..1_000).map(|place| match place {
+        0 => step("c0"),
+        _ => step(format!("c{place}")).after(format!("c{}", place - 1)),
+    });
+    let steps = [step("spawned").by_agent("writer"), step("next").after("spawned")].into_iter().chain(chain);
+    let runner = PlanRunner::builder()
+        .executor(executor.build().unwrap())
+        .policy(policy(|policy| policy.max_parallel_steps(2)));
+    assert_eq!(runner.build().unwrap().run_plan(plan(steps)).await.unwrap().stop, StopReason::Completed);
+    let order = order.lock().unwrap();
+    let place = |of: &str| order.iter().position(|step| step == of).unwrap();
+    assert!(place("next") < place("c999"), "{} of {}", place("next"), order.len());
 }
 
 #[tokio::test(start_paused = true)]

@@ -36,7 +36,7 @@ async fn a_finding_changes_or_blocks_an_output() {
     let runner =
         with(&script, policy(convoke_planning::PlanPolicyBuilder::continue_after_failure), |builder| {
             builder.reflector(|review: Review| async move {
-                Ok::<_, BoxError>(match review.step().unwrap().id.as_str() {
+                Ok::<_, BoxError>(match review.step().id.as_str() {
                     "a" => Finding::Revise("better".to_owned()),
                     _ => Finding::Block("wrong".to_owned()),
                 })

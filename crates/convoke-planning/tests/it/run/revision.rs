@@ -112,7 +112,7 @@ async fn what_was_denied_is_not_offered_and_what_a_planner_adds_later_is_gated()
                     async move { next.ok_or_else(|| "nothing else".into()) }
                 });
         let hook = |request: convoke_planning::StepRequest| async move {
-            Ok::<_, BoxError>(match request.step().unwrap().id.as_str() {
+            Ok::<_, BoxError>(match request.step().id.as_str() {
                 "a" => HookDecision::Deny { reason: "no".to_owned() },
                 _ => HookDecision::Allow,
             })
@@ -156,7 +156,7 @@ async fn a_denial_is_remembered_though_its_step_is_gone() {
                     async move { next.ok_or_else(|| "nothing else".into()) }
                 });
         let hook = |request: convoke_planning::StepRequest| async move {
-            Ok::<_, BoxError>(match request.step().unwrap().id.as_str() {
+            Ok::<_, BoxError>(match request.step().id.as_str() {
                 "a" => HookDecision::Deny { reason: "no".to_owned() },
                 _ => HookDecision::Allow,
             })
@@ -202,7 +202,7 @@ async fn nobody_is_asked_any_more_about_what_a_revision_has_taken_out() {
     let people = move |request: convoke_planning::StepRequest| {
         let (count, left) = (Arc::clone(&count), Arc::clone(&left));
         async move {
-            if request.step().unwrap().id.as_str() == "last" {
+            if request.step().id.as_str() == "last" {
                 left.store(count.load(Ordering::Relaxed), Ordering::Relaxed);
                 return Ok::<_, BoxError>(convoke_planning::ApprovalDecision::Approve(Metadata::new()));
             }

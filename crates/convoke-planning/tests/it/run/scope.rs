@@ -50,21 +50,21 @@ async fn whoever_is_asked_is_asked_in_the_scope_of_the_run() {
     let hook = move |request: StepRequest| {
         let decides = decides.clone();
         async move {
-            decides.note("hook", Some(request.step().unwrap().id.as_str()));
+            decides.note("hook", Some(request.step().id.as_str()));
             Ok::<_, BoxError>(HookDecision::Allow)
         }
     };
     let provider = move |request: StepRequest| {
         let approves = approves.clone();
         async move {
-            approves.note("provider", Some(request.step().unwrap().id.as_str()));
+            approves.note("provider", Some(request.step().id.as_str()));
             Ok::<_, BoxError>(ApprovalDecision::Approve(Metadata::new()))
         }
     };
     let reflector = move |review: Review| {
         let reviews = reviews.clone();
         async move {
-            reviews.note("reflector", Some(review.step().unwrap().id.as_str()));
+            reviews.note("reflector", Some(review.step().id.as_str()));
             Ok::<_, BoxError>(Finding::Pass)
         }
     };

@@ -382,7 +382,7 @@ async fn with_content(secret: &str) -> (String, Vec<PlanRun>) {
         .planner(planner)
         .hook(move |request: StepRequest| {
             let secret = of_hook.clone();
-            let is_denied = request.step().unwrap().id.as_str() == "hooked";
+            let is_denied = request.step().id.as_str() == "hooked";
             async move {
                 Ok::<_, BoxError>(if is_denied {
                     HookDecision::Deny { reason: secret }
@@ -394,7 +394,7 @@ async fn with_content(secret: &str) -> (String, Vec<PlanRun>) {
         .approvals(move |request: StepRequest| {
             let secret = of_provider.clone();
             async move {
-                Ok::<_, BoxError>(match request.step().unwrap().id.as_str() {
+                Ok::<_, BoxError>(match request.step().id.as_str() {
                     "denied" => ApprovalDecision::Deny(secret),
                     _ => ApprovalDecision::Approve([("by".to_owned(), json!(secret))].into_iter().collect()),
                 })
@@ -403,7 +403,7 @@ async fn with_content(secret: &str) -> (String, Vec<PlanRun>) {
         .reflector(move |review: Review| {
             let secret = of_reflector.clone();
             async move {
-                Ok::<_, BoxError>(match review.step().unwrap().id.as_str() {
+                Ok::<_, BoxError>(match review.step().id.as_str() {
                     "revised" => Finding::Revise(secret),
                     "rejected" if review.attempt == 1 => Finding::Retry(secret),
                     "rejected" => Finding::Block(secret),

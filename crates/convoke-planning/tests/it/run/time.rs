@@ -1,7 +1,13 @@
 //! Deadlines, cancellation, and work that does not end.
 
+use std::{
+    future::pending,
+    sync::{Arc, Mutex},
+};
+
 use convoke_planning::{
-    Backoff, FunctionStepExecutor, PlanRunner, RunOptions, StepOutcome, StepStatus, StillRunning,
+    Backoff, FunctionStepExecutor, PlanRunner, RunOptions, StepContext, StepOutcome, StepStatus,
+    StillRunning,
     machine::{Capabilities, StepErrorCode, StopReason},
 };
 use tokio::time::Instant;
@@ -152,4 +158,31 @@ async fn the_end_of_one_steps_time_is_not_that_of_another() {
         runner(&script, set).run_plan(plan([step("a"), step("b"), step("c").after("b")])).await.unwrap();
     assert_eq!(run.step("a").unwrap().error.as_ref().unwrap().code, StepErrorCode::StepTimeout);
     assert_eq!(run.text("c"), Some("did c"), "it was at work when the time of `a` was over");
+}
+
+#[test]
+fn work_hears_of_the_end_of_the_tokio_runtime() {
+    let kept = Arc::new(Mutex::new(None));
+    let executor = FunctionStepExecutor::new({
+        let kept = Arc::clone(&kept);
+        move |_, ctx: StepContext| {
+            *kept.lock().unwrap() = Some(ctx.cancellation().clone());
+            async move {
+                if ctx.step().id.as_str() == "works" {
+                    pending::<()>().await;
+                }
+                Ok("done")
+            }
+        }
+    });
+    for (name, is_told) in [("works", true), ("done", false)] {
+        let runner = PlanRunner::builder().executor(executor.clone()).build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            drop(runner.start(plan([step(name)]), RunOptions::new()));
+            tokio::time::sleep(ms(1)).await;
+        });
+        drop(runtime);
+        assert_eq!(kept.lock().unwrap().take().unwrap().is_cancelled(), is_told, "{name}");
+    }
 }

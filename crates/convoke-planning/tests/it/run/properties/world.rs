@@ -133,7 +133,7 @@ impl World {
             let rejected: Vec<bool> = self.steps.iter().map(|step| step.rejected).collect();
             builder = builder.reflector(move |review: Review| {
                 let is_rejected =
-                    rejected[usize::try_from(review.index.get()).unwrap()] && review.attempt == 1;
+                    rejected[usize::try_from(review.index().get()).unwrap()] && review.attempt == 1;
                 async move {
                     tokio::time::sleep(ms(2)).await;
                     Ok::<_, BoxError>(if is_rejected {
